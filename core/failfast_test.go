@@ -57,11 +57,13 @@ func refusesAtOnce(t *testing.T, locks *core.Locker, key string) bool {
 	return true
 }
 
-// queueWaiter makes a caller wait for a key that another process holds, and returns once it is in
-// the queue. The channel receives its result.
-func queueWaiter(t *testing.T, locks *core.Locker, master *redistest.Server, key string) <-chan error {
+// queueWaiter makes another process hold a key, and a caller wait for it. It returns the lease of
+// the holder, and a channel that receives the result of the waiter, which is in the queue.
+func queueWaiter(t *testing.T, locks *core.Locker, master *redistest.Server, key string) (held *core.Lease, waiter chan error) {
 	t.Helper()
-	waiter := make(chan error, 1)
+	// On a busy machine the lease must not be lost before the outage.
+	held = lock(t, newLocker(t, master.Client(t, shortReads), core.WithTTL(5*time.Second)), key)
+	waiter = make(chan error, 1)
 	go func() {
 		lease, err := locks.Lock(t.Context(), key)
 		waiter <- errors.Join(err, lease.Release(context.Background()))
@@ -70,7 +72,7 @@ func queueWaiter(t *testing.T, locks *core.Locker, master *redistest.Server, key
 	suite.Eventually(t, "the waiter is in the queue", func() bool {
 		return admin.LLen(t.Context(), "{reqlock:"+key+"}:q").Val() == 1
 	})
-	return waiter
+	return held, waiter
 }
 
 //faults:row 34
@@ -87,8 +89,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
 			locks := newLocker(t, server.Client(t, shortReads), outageOptions()...)
-			other := lock(t, newLocker(t, server.Client(t, shortReads), core.WithTTL(time.Second)), "waited for")
-			waiter := queueWaiter(t, locks, server, "waited for")
+			held, waiter := queueWaiter(t, locks, server, "waited for")
 			fault.begin(server)
 			suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") })
 			if !refusesAtOnce(t, locks, "waited for") {
@@ -106,7 +107,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 				lease, err := locks.TryLock(t.Context(), "new")
 				return err == nil && lease.Release(t.Context()) == nil
 			})
-			_ = other.Release(t.Context()) // the lease may be lost
+			_ = held.Release(t.Context()) // the lease may be lost
 			if err := <-waiter; err != nil {
 				t.Errorf("the waiter: %v", err)
 			}
@@ -180,8 +181,7 @@ func TestOutageOfOneMaster(t *testing.T) {
 		release(t, lock(t, locks, key))
 	}
 	waitedFor, another, ofOther := keys[true][0], keys[true][1], keys[false][0]
-	lock(t, newLocker(t, rdb, core.WithTTL(time.Second)), waitedFor) // the outage outlasts the lease
-	waiter := queueWaiter(t, locks, dead, waitedFor)
+	_, waiter := queueWaiter(t, locks, dead, waitedFor)
 	dead.Pause()
 	suite.Eventually(t, "new callers of its keys are refused at once", func() bool {
 		lease, err := locks.TryLock(t.Context(), ofOther)
@@ -239,8 +239,7 @@ func TestWaiterRidesThroughAFailover(t *testing.T) {
 	rdb := sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = 500 * time.Millisecond })
 	locks := newLocker(t, rdb, core.WithFailFast(100*time.Millisecond), core.WithCommandTimeout(testTimeout))
 	master := sentinels.Master()
-	lock(t, newLocker(t, rdb, core.WithTTL(time.Second)), "k") // the outage outlasts the lease
-	waiter := queueWaiter(t, locks, master, "k")
+	_, waiter := queueWaiter(t, locks, master, "k") // the lease ends with its TTL, since its client knows one server
 	master.Kill()
 	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") || len(waiter) > 0 })
 	sentinels.AwaitFailover(master)
