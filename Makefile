@@ -1,6 +1,6 @@
 # The commands of a contributor. CONTRIBUTING.md explains them; .ci/run is what must pass before a change lands.
 
-.PHONY: help test full race lint fuzz bench faults models generate docs ci
+.PHONY: help test full race stress lint fuzz bench faults models generate docs ci
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -15,6 +15,14 @@ full: ## all tests, the long ones too
 
 race: ## the fast tests with the race detector, in random order
 	go test -race -shuffle=on ./...
+
+# Variables of make stress. Repeated on one core and on two, 20 runs of all packages take hours.
+PACKAGES = ./...
+COUNT = 20
+
+stress: ## the fast tests COUNT times each, while something else keeps a core busy: make stress PACKAGES=./core COUNT=5
+	while :; do :; done & trap "kill $$!" EXIT; trap exit INT TERM; \
+	go test -race -shuffle=on -cpu 1,2 -count=$(COUNT) -timeout 3h $(PACKAGES)
 
 lint: ## the linters, which are installed where they are missing
 	.ci/run lint tidy

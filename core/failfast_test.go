@@ -57,6 +57,24 @@ func refusesAtOnce(t *testing.T, locks *core.Locker, key string) bool {
 	return true
 }
 
+// queueWaiter makes another process hold a key, and a caller wait for it. It returns the lease of
+// the holder, and a channel that receives the result of the waiter, which is in the queue.
+func queueWaiter(t *testing.T, locks *core.Locker, master *redistest.Server, key string) (held *core.Lease, waiter chan error) {
+	t.Helper()
+	// On a busy machine the lease must not be lost before the outage.
+	held = lock(t, newLocker(t, master.Client(t, shortReads), core.WithTTL(5*time.Second)), key)
+	waiter = make(chan error, 1)
+	go func() {
+		lease, err := locks.Lock(t.Context(), key)
+		waiter <- errors.Join(err, lease.Release(context.Background()))
+	}()
+	admin := master.Client(t)
+	suite.Eventually(t, "the waiter is in the queue", func() bool {
+		return admin.LLen(t.Context(), "{reqlock:"+key+"}:q").Val() == 1
+	})
+	return held, waiter
+}
+
 //faults:row 34
 func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 	t.Parallel()
@@ -71,18 +89,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
 			locks := newLocker(t, server.Client(t, shortReads), outageOptions()...)
-			other := lock(t, newLocker(t, server.Client(t, shortReads), core.WithTTL(time.Second)), "waited for")
-			waiter := make(chan error, 1)
-			events := make(chan struct{}, 1)
-			go func() {
-				events <- struct{}{}
-				lease, err := locks.Lock(t.Context(), "waited for")
-				waiter <- errors.Join(err, lease.Release(context.Background()))
-			}()
-			<-events
-			suite.Eventually(t, "the waiter is in the queue", func() bool {
-				return server.Client(t).LLen(t.Context(), "{reqlock:waited for}:q").Val() == 1
-			})
+			held, waiter := queueWaiter(t, locks, server, "waited for")
 			fault.begin(server)
 			suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") })
 			if !refusesAtOnce(t, locks, "waited for") {
@@ -100,7 +107,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 				lease, err := locks.TryLock(t.Context(), "new")
 				return err == nil && lease.Release(t.Context()) == nil
 			})
-			_ = other.Release(t.Context()) // the lease may be lost
+			_ = held.Release(t.Context()) // the lease may be lost
 			if err := <-waiter; err != nil {
 				t.Errorf("the waiter: %v", err)
 			}
@@ -162,38 +169,34 @@ func TestOutageOfOneMaster(t *testing.T) {
 	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.ReadTimeout = 500 * time.Millisecond })
 	locks := newLocker(t, rdb, core.WithFailFast(100*time.Millisecond), core.WithCommandTimeout(testTimeout))
 	dead := cluster.Masters()[0]
-	keys := make(map[bool]string) // by whether the dead master has it
-	for i := 0; len(keys) < 2; i++ {
+	keys := make(map[bool][]string) // by whether the dead master has them
+	for i := 0; len(keys[true]) < 2 || len(keys[false]) == 0; i++ {
 		key := string(rune('a' + i))
 		master, err := rdb.MasterForKey(t.Context(), "reqlock:"+key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys[master.Options().Addr == dead.Addr()] = key
-	}
-	for _, key := range keys {
+		died := master.Options().Addr == dead.Addr()
+		keys[died] = append(keys[died], key)
 		release(t, lock(t, locks, key))
 	}
+	waitedFor, another, ofOther := keys[true][0], keys[true][1], keys[false][0]
+	_, waiter := queueWaiter(t, locks, dead, waitedFor)
 	dead.Pause()
-	waiter := make(chan error, 1)
-	go func() {
-		lease, err := locks.Lock(t.Context(), keys[true])
-		waiter <- errors.Join(err, lease.Release(context.Background()))
-	}()
 	suite.Eventually(t, "new callers of its keys are refused at once", func() bool {
-		lease, err := locks.TryLock(t.Context(), keys[false])
+		lease, err := locks.TryLock(t.Context(), ofOther)
 		if err != nil {
 			t.Fatalf("a key of another master: %v", err)
 		}
 		release(t, lease)
-		return refusesAtOnce(t, locks, keys[true])
+		return refusesAtOnce(t, locks, another)
 	})
 	cluster.AwaitFailover(dead)
 	if err := <-waiter; err != nil {
 		t.Errorf("the waiter: %v", err)
 	}
 	suite.Eventually(t, "the keys of the dead master are served", func() bool {
-		lease, err := locks.TryLock(t.Context(), keys[true])
+		lease, err := locks.TryLock(t.Context(), another)
 		return err == nil && lease.Release(t.Context()) == nil
 	})
 	dead.Resume()
@@ -235,14 +238,9 @@ func TestWaiterRidesThroughAFailover(t *testing.T) {
 	sentinels := redistest.StartSentinel(t)
 	rdb := sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = 500 * time.Millisecond })
 	locks := newLocker(t, rdb, core.WithFailFast(100*time.Millisecond), core.WithCommandTimeout(testTimeout))
-	release(t, lock(t, locks, "k"))
 	master := sentinels.Master()
+	_, waiter := queueWaiter(t, locks, master, "k") // the lease ends with its TTL, since its client knows one server
 	master.Kill()
-	waiter := make(chan error, 1)
-	go func() {
-		lease, err := locks.Lock(t.Context(), "k")
-		waiter <- errors.Join(err, lease.Release(context.Background()))
-	}()
 	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") || len(waiter) > 0 })
 	sentinels.AwaitFailover(master)
 	if err := <-waiter; err != nil {

@@ -95,6 +95,20 @@ func TestExpiredInlineCallReturns(t *testing.T) {
 	})
 }
 
+// A fallback that was sent, and has no reply, is sent again as any command.
+func TestCallWithSilentFallbackIsSentAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		c := f.call("c", time.Second)
+		c.fallback = true
+		f.Do(&c.Call, Acquire)
+		f.next(0, "c").reply("fallback")
+		f.next(0, "fallback c")
+		f.next(500*ms, "again c").reply("ok")
+		c.wantReply(500*ms, "ok")
+	})
+}
+
 // The reply to an abandoned batch may need a fallback, which is sent at once.
 func TestFallbackOfAbandonedBatchIsSent(t *testing.T) {
 	t.Parallel()

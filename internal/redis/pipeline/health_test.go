@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -206,4 +208,47 @@ func TestUnservedTimeBeginsAfterTheLastReply(t *testing.T) {
 	if since, why := h.state(); !since.Equal(replied) || why == nil {
 		t.Errorf("unserved since %v, want %v: %v", since, replied, why)
 	}
+}
+
+// An error without a reply is that of the last dial, as long as no connection was made since.
+func TestErrorWithoutReplyIsThatOfTheLastDial(t *testing.T) {
+	t.Parallel()
+	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	for name, test := range map[string]struct {
+		failures []error
+		want     error
+	}{
+		"never dialed":                     {nil, command.ErrNoReply},
+		"refused":                          {[]error{refused}, refused},
+		"refused, then no reply":           {[]error{refused, command.ErrNoReply}, refused},
+		"refused, then a connection broke": {[]error{refused, errBroken}, command.ErrNoReply},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &health{pipeline: &Pipeline{}}
+			for _, failure := range test.failures {
+				h.failed(time.Now(), failure, nil)
+			}
+			if got := h.noReply(nil); !errors.Is(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// A call that could not connect at first, and has no reply to its second send, reports why it
+// could not connect, also if the server has served another call since.
+func TestCallReportsItsOwnFailureToConnect(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+		c := f.send("c", time.Second)
+		f.next(0, "c").breakDown(refused)
+		f.next(0, "again c")
+		other := f.call("other", time.Second)
+		f.Do(&other.Call, Release)
+		f.next(0, "other").reply("ok")
+		other.wantReply(0, "ok")
+		c.wantReply(time.Second, refused)
+	})
 }

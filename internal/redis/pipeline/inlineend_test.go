@@ -60,6 +60,22 @@ func TestInlineCallerReturnsBeforeResend(t *testing.T) {
 	}
 }
 
+// The lane sends a call again as soon as its caller has stopped waiting for the inline batch,
+// also if that batch never ends.
+func TestSilentInlineBatchIsSentAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		f.makeFast()
+		c := f.call("c", time.Second)
+		first, returned := f.doInline(c)
+		f.next(store.InlineTime, "again c")
+		await(f, "the end of the context", first.ctx.Done())
+		c.wantReply(time.Second, command.ErrNoReply)
+		first.breakDown(first.ctx.Err())
+		await(f, "the caller returns", returned)
+	})
+}
+
 // Another call may abandon an inline batch. If the second send is answered, the caller returns
 // without the connection that the first one waits for.
 func TestInlineCallerReturnsWithSecondReply(t *testing.T) {
