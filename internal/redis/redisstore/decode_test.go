@@ -9,6 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
@@ -56,6 +57,10 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 				_, err = decodeRenew(pipeline.Reply{Value: value}, operationFor(r))
 			case "release":
 				_, err = decodeRelease(pipeline.Reply{Value: value}, operationFor(r))
+			case "keep":
+				_, err = decodeKeep(pipeline.Reply{Value: value}, operationFor(r))
+			case "withdraw":
+				_, err = decodeWithdraw(pipeline.Reply{Value: value}, operationFor(r))
 			case "begin":
 				_, err = decodeBegin(pipeline.Reply{Value: value}, operationFor(r))
 			case "finish":
@@ -96,6 +101,8 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 	mustReject("renew", plain, list(no, no), list("secret"))
 	mustReject("release", plain, nil, "secret", list(), list(yes), int64(-1), int64(4), three, true)
 	mustReject("release", rejoins, yes)
+	mustReject("keep", plain, nil, two, three)
+	mustReject("withdraw", plain, nil, "secret", int64(-1), three)
 	mustReject("begin", first, invalid...)
 	mustReject("begin", first,
 		list(yes, no, no, no, "1"), list(yes, no, no, no, int64(-1)), list(yes, no, seven, yes, yes), list(yes, no, no, yes, yes),
@@ -120,4 +127,16 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 		list("R", name, yes, "secret", no), list("R", name, yes, yes, two), list("R", name, no, yes, no),
 		list("D", name, yes, yes, no), list("D", name, no, yes, yes), list("U", name, no, yes, yes), list("?", name, no, yes, yes),
 	)
+}
+
+// The reply that shared leases are out makes no sense to the scripts that follow it.
+func TestSharedScriptIsNotFollowedByItself(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, redistest.Start(t).Client(t))
+	x := &operation{store: s.Store, arguments: arguments{script: &s.scripts.SharedAsk}}
+	for text, want := range map[any]bool{x.script.SHA: false, x.script.Source: false, s.scripts.Enqueue.SHA: true} {
+		if got := x.useSharedScript(command.New(1, []any{"evalsha", text})); got != want {
+			t.Errorf("%.20v: %t", text, got)
+		}
+	}
 }

@@ -266,7 +266,7 @@ func TestLateRepliesWithoutGrantAreNotReported(t *testing.T) {
 
 // heldBound is the bound of a transition that is sent twice in vain. The second send follows
 // after half of the bound, and a busy machine may need long for it.
-const heldBound = 2 * time.Second
+const heldBound = 4 * time.Second
 
 // bothHeld runs a transition until its bound ends, and holds both sends of the command with this
 // name. It returns functions that release the sends, and the error of the transition.
