@@ -34,8 +34,10 @@ func (r *Rules) ServerOptions(l *core.Locker, opts ...Option) []grpc.ServerOptio
 // UnaryServerInterceptor for each method, with the same options except Also. Wait and TTL of a
 // rule, or else of its service, have precedence over those of the options.
 //
-// It panics if l is nil, if an option is invalid or belongs to another adapter, and if a lock has
-// permits or is shared, and l or an option does not allow that: see core.WithPermits.
+// It panics if l is nil, if an option is invalid or belongs to another adapter, and if l or an
+// option shares locks (core.WithPermits and core.WithShared), because the rules say which locks
+// are shared. It also panics if a lock has permits or is shared, and l or an option does not allow
+// that: see core.WithPermits.
 func (r *Rules) Unary(l *core.Locker, opts ...Option) grpc.UnaryServerInterceptor {
 	configs := r.lockConfigs("Rules.Unary", l, opts, false)
 	r.made.unary.Store(true)
@@ -105,6 +107,7 @@ func (r *Rules) lockConfigs(name string, l *core.Locker, opts []Option, streams 
 		keys := r.lockKeys(m)
 		c := lockOf(name, l, keys[0], withSettings(opts, m.LockSettings))
 		adapter.Must(len(c.keys) == 1, name+": Also: declare another lock in the rules instead")
+		adapter.Must(!c.locks.SharesLocks(), name+": WithPermits and WithShared: write permits or shared in the rules instead")
 		for _, key := range keys[1:] {
 			c.keys = append(c.keys, failBeforeMessage(key))
 		}

@@ -265,6 +265,12 @@ func TestMistakesOfTheProgramAreNamed(t *testing.T) {
 		"a source of another message": {a.descs(), []grpclock.RuleOption{ada, wrong}, []string{
 			at + `.Transfer: lock 2: key: source "deposit": its key function reads a *bankpb.DepositRequest, and the message of the method is a reqlock.bank.v1.TransferRequest`,
 		}},
+		"a source with permits": {a.descs(), []grpclock.RuleOption{ada, grpclock.Source("deposit", core.Named("account", core.Permits(2, grpclock.Metadata("x"))))}, []string{
+			at + `.Transfer: lock 2: key: source "deposit": its key function has Permits, Shared or SharedWhen: write permits or shared in the rule`,
+		}},
+		"a source, shared": {a.descs(), []grpclock.RuleOption{grpclock.Source("ada", core.Shared(literal)), grpclock.Source("deposit", literal)}, []string{
+			at + `.Settle: lock 1: key: source "ada": its key function has Permits, Shared or SharedWhen: write permits or shared in the rule`,
+		}},
 		"in code, too": {
 			a.descs(), []grpclock.RuleOption{ada, grpclock.Source("deposit", literal), grpclock.InCode(core.Named("account", grpclock.ByMethod(map[string]grpclock.KeyFunc{
 				a.method("Settle"): literal,
@@ -340,11 +346,14 @@ func TestInterceptorsOfRulesPanic(t *testing.T) {
 		"WithFailOpen":                    func() { rules.Idempotent(locks, core.WithFailOpen(true)) },
 		"a quorum keeps no records":       func() { rules.Idempotent(quorum) },
 		"WithShared: the servers of a qu": func() { shared.Stream(quorum) },
+		"Rules.Unary: WithPermits":        func() { rules.Unary(locks, core.WithPermits(5)) },
+		"Rules.Stream: WithPermits":       func() { rules.Stream(locks.With(core.WithShared(true))) },
 		"WithPermits: WithFencing":        func() { shared.Unary(locks, core.WithFencing(true)) },
 		"WithShared: WithMinHold":         func() { shared.Stream(locks, core.WithMinHold(time.Second)) },
 	} {
 		adaptertest.WantPanic(t, register, what)
 	}
+	shared.Stream(locks, core.WithFencing(true)) // all readers of one phase have one number
 }
 
 // A rule without its interceptor has no effect, and the observer gets one event for it.

@@ -46,3 +46,19 @@ func TestAnnotatedPermitsAndSharedLocks(t *testing.T) {
 		})
 	}
 }
+
+// A source that shares its key by what it reads of a call refuses the call: the rule says who
+// shares the key.
+func TestSourceThatSharesItsKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	a := annotate(t, "", map[string]string{"Transfer": `lock { key { source: "account" } }`})
+	marked := func(c *grpclock.Call) bool { return c.FullMethod() == a.method("Transfer") }
+	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", core.SharedWhen(marked, literal)))
+	client := serveAnnotated(t, &bank{}, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
+	_, err := client.Transfer(within(t), transferOf("42"))
+	wantCode(t, err, codes.Internal)
+	if reasonOf(err) != "KEY_ERROR" {
+		t.Errorf("got %v", err)
+	}
+}
