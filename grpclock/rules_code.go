@@ -16,7 +16,7 @@ type RuleOption struct{ add func(*ruleCode) }
 // ruleCode is the code that rules refer to.
 type ruleCode struct {
 	sources map[string]KeyFunc
-	inCode  []string
+	inCode  []*methods
 	faults  []error
 }
 
@@ -65,19 +65,22 @@ func withoutLimit(key KeyFunc) KeyFunc {
 //	options := append(rules.ServerOptions(locks), grpclock.ServerOptions(locks, inCode)...)
 //
 // The methods of the ByMethod count as declared. If one of them declares a lock, too, that is an
-// error of AnnotatedErr. A key function without a ByMethod panics.
+// error of AnnotatedErr. If no interceptor has the ByMethod, the observer receives a Warned event
+// for each method. A key function without a ByMethod panics.
 func InCode(key KeyFunc) RuleOption {
 	adapter.Must(key != nil, "InCode needs a key function")
 	byMethods := byMethodsOf([]KeyFunc{key})
 	adapter.Must(len(byMethods) > 0, "InCode needs the key function of a ByMethod")
 	return RuleOption{func(code *ruleCode) {
-		for _, m := range byMethods {
-			code.inCode = append(code.inCode, slices.Concat(m.unary, m.streams)...)
-		}
+		code.inCode = append(code.inCode, byMethods...)
 	}}
 }
 
 // program returns the names of the code.
 func (code *ruleCode) program() annotated.Program {
-	return annotated.Program{Sources: slices.Sorted(maps.Keys(code.sources)), InCode: code.inCode}
+	program := annotated.Program{Sources: slices.Sorted(maps.Keys(code.sources))}
+	for _, m := range code.inCode {
+		program.InCode = append(program.InCode, m.all()...)
+	}
+	return program
 }
