@@ -1,7 +1,6 @@
 package grpclock
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,10 +24,13 @@ type ruleCode struct {
 //
 //	grpclock.Source("user", grpclock.ContextValue(userKey{}))
 //
+// A key function that returns core.ErrSkip takes no lock. If it is the whole key of a lock that
+// declares neither permits nor shared, core.Permits, core.Shared and core.SharedWhen around it
+// count, which the .proto file does not show. As one of several parts, or in an idempotent rule,
+// such a key function refuses each call with INTERNAL.
+//
 // An empty name and a nil key function panic. A name that is given twice is an error of
-// AnnotatedErr, and so is a key with core.Permits, core.Shared or core.SharedWhen, because the
-// rule says who shares it. If the key function has read the call before that, each of its calls is
-// refused with INTERNAL. A key function that returns core.ErrSkip takes no lock.
+// AnnotatedErr.
 func Source[K string | core.Key](name string, key func(*Call) (K, error)) RuleOption {
 	adapter.Must(name != "", "Source needs a name")
 	adapter.Must(key != nil, fmt.Sprintf("Source: the key function of %q is nil", name))
@@ -36,25 +38,8 @@ func Source[K string | core.Key](name string, key func(*Call) (K, error)) RuleOp
 		if code.sources[name] != nil {
 			code.faults = append(code.faults, fmt.Errorf("reqlock: grpclock: Annotated: the source %q is given twice", name))
 		}
-		code.sources[name] = withoutLimit(core.Func(key))
+		code.sources[name] = core.Func(key)
 	}}
-}
-
-// errSharedSource refuses a source whose key has a limit. Readers of the .proto file do not see it.
-var errSharedSource = errors.New("its key function has Permits, Shared or SharedWhen: write permits or shared in the rule")
-
-// withoutLimit returns a key function that fails if the key has a limit.
-func withoutLimit(key KeyFunc) KeyFunc {
-	return func(c *Call) (core.Key, error) {
-		k, err := key(c)
-		if err != nil || len(k.Options()) == 0 {
-			return k, err
-		}
-		if c.probe != nil {
-			c.probe.wrong = errSharedSource
-		}
-		return core.Key{}, errSharedSource
-	}
 }
 
 // InCode says which methods an interceptor with a ByMethod locks, by the key function of that

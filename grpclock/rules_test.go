@@ -265,12 +265,6 @@ func TestMistakesOfTheProgramAreNamed(t *testing.T) {
 		"a source of another message": {a.descs(), []grpclock.RuleOption{ada, wrong}, []string{
 			at + `.Transfer: lock 2: key: source "deposit": its key function reads a *bankpb.DepositRequest, and the message of the method is a reqlock.bank.v1.TransferRequest`,
 		}},
-		"a source with permits": {a.descs(), []grpclock.RuleOption{ada, grpclock.Source("deposit", core.Named("account", core.Permits(2, grpclock.Metadata("x"))))}, []string{
-			at + `.Transfer: lock 2: key: source "deposit": its key function has Permits, Shared or SharedWhen: write permits or shared in the rule`,
-		}},
-		"a source, shared": {a.descs(), []grpclock.RuleOption{grpclock.Source("ada", core.Shared(literal)), grpclock.Source("deposit", literal)}, []string{
-			at + `.Settle: lock 1: key: source "ada": its key function has Permits, Shared or SharedWhen: write permits or shared in the rule`,
-		}},
 		"in code, too": {
 			a.descs(), []grpclock.RuleOption{ada, grpclock.Source("deposit", literal), grpclock.InCode(core.Named("account", grpclock.ByMethod(map[string]grpclock.KeyFunc{
 				a.method("Settle"): literal,
