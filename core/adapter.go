@@ -35,6 +35,13 @@ func CheckOptions(opts ...Option) error {
 	return s.check()
 }
 
+// CheckOptions returns the error with which With panics for the options, or nil. It is CheckOptions
+// for a view of this Locker, whose other settings may exclude an option.
+func (l *Locker) CheckOptions(opts ...Option) error {
+	_, err := l.view(opts)
+	return err
+}
+
 // CheckName returns the error with which Named refuses a name, or nil. It is for an adapter that
 // reads names from somewhere else than Go code.
 func CheckName(name string) error {

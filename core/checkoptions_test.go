@@ -28,3 +28,23 @@ func TestAdaptersCanCheckSettings(t *testing.T) {
 		t.Errorf("a valid name: %v", err)
 	}
 }
+
+// A view may exclude an option that New accepts.
+func TestAdaptersCanCheckSettingsOfAView(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, locks *core.Locker) {
+		for want, err := range map[string]error{
+			"reqlock: WithPermits: WithFencing needs numbers that rise": locks.CheckOptions(core.WithPermits(2)),
+			"reqlock: WithTTL: 1ms is below 100ms":                      locks.CheckOptions(core.WithTTL(time.Millisecond)),
+			"reqlock: WithPrefix is a setting of the whole Locker":      locks.CheckOptions(core.WithPrefix("p:")),
+			"reqlock: With: an option is nil":                           locks.CheckOptions(nil),
+		} {
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		if err := locks.CheckOptions(core.WithShared(true), core.WithWait(0)); err != nil {
+			t.Errorf("valid options: %v", err)
+		}
+	}, core.WithFencing(true))
+}

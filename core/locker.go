@@ -94,23 +94,31 @@ func Must(l *Locker, err error) *Locker {
 // and observers with the Locker. With panics if a setting is invalid, or if only New and
 // NewQuorum accept it.
 func (l *Locker) With(opts ...Option) *Locker {
-	view := *l
-	for _, opt := range opts {
-		must(opt != nil, "With: an option is nil")
-		if o, ok := opt.(rootOption); ok {
-			panic("reqlock: " + o.name + " is a setting of the whole Locker, and none of a view: give it to " + o.by)
-		}
-		if err := opt.apply(&view.settings); err != nil {
-			panic(err)
-		}
-	}
-	if err := view.settings.check(); err != nil {
+	view, err := l.view(opts)
+	if err != nil {
 		panic(err)
 	}
 	if view.settings.caller {
 		view.settings.madeBy, _ = callerOf()
 	}
-	return &view
+	return view
+}
+
+// view is With without a panic, and without the caller.
+func (l *Locker) view(opts []Option) (*Locker, error) {
+	view := *l
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("reqlock: With: an option is nil")
+		}
+		if o, ok := opt.(rootOption); ok {
+			return nil, errors.New("reqlock: " + o.name + " is a setting of the whole Locker, and none of a view: give it to " + o.by)
+		}
+		if err := opt.apply(&view.settings); err != nil {
+			return nil, err
+		}
+	}
+	return &view, view.settings.check()
 }
 
 // Close ends the Locker and all its views. New requests and waiters get ErrClosed. Holders

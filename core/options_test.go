@@ -230,7 +230,7 @@ func TestWithNamesTheFunctionThatAcceptsAnOption(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if got := recover(); got != "reqlock: "+want {
+				if got, ok := recover().(error); !ok || got.Error() != "reqlock: "+want {
 					t.Errorf("panic %v, want %s", got, want)
 				}
 			}()

@@ -74,6 +74,9 @@ func (m *methods) add(method string, key KeyFunc) {
 	}
 }
 
+// all returns the full names of the methods.
+func (m *methods) all() []string { return slices.Concat(m.unary, m.streams) }
+
 // key is the key function.
 func (m *methods) key(c *Call) (core.Key, error) {
 	if c.probe != nil {

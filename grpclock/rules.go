@@ -18,6 +18,7 @@ import (
 type Rules struct {
 	methods []*annotated.Method
 	sources map[string]KeyFunc
+	inCode  []*methods
 	made    interceptorsMade
 }
 
@@ -68,7 +69,7 @@ func AnnotatedErr(services []*grpc.ServiceDesc, opts ...RuleOption) (*Rules, err
 	}
 	descriptors, faults := descriptorsOf(services)
 	methods, err := annotated.Read(descriptors, code.program())
-	r := &Rules{methods: methods, sources: code.sources}
+	r := &Rules{methods: methods, sources: code.sources, inCode: code.inCode}
 	faults = append(faults, code.faults...)
 	if err := errors.Join(append(faults, err, r.checkSources())...); err != nil {
 		return nil, err

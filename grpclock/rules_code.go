@@ -15,7 +15,7 @@ type RuleOption struct{ add func(*ruleCode) }
 // ruleCode is the code that rules refer to.
 type ruleCode struct {
 	sources map[string]KeyFunc
-	inCode  []string
+	inCode  []*methods
 	faults  []error
 }
 
@@ -23,6 +23,11 @@ type ruleCode struct {
 // is cannot be written in a .proto file:
 //
 //	grpclock.Source("user", grpclock.ContextValue(userKey{}))
+//
+// A key function that returns core.ErrSkip takes no lock. If it is the whole key of a lock that
+// declares neither permits nor shared, core.Permits, core.Shared and core.SharedWhen around it
+// count, which the .proto file does not show. As one of several parts, or in an idempotent rule,
+// such a key function refuses each call with INTERNAL.
 //
 // An empty name and a nil key function panic. A name that is given twice is an error of
 // AnnotatedErr.
@@ -45,19 +50,22 @@ func Source[K string | core.Key](name string, key func(*Call) (K, error)) RuleOp
 //	options := append(rules.ServerOptions(locks), grpclock.ServerOptions(locks, inCode)...)
 //
 // The methods of the ByMethod count as declared. If one of them declares a lock, too, that is an
-// error of AnnotatedErr. A key function without a ByMethod panics.
+// error of AnnotatedErr. If no interceptor has the ByMethod, the observer receives a Warned event
+// for each method. A key function without a ByMethod panics.
 func InCode(key KeyFunc) RuleOption {
 	adapter.Must(key != nil, "InCode needs a key function")
 	byMethods := byMethodsOf([]KeyFunc{key})
 	adapter.Must(len(byMethods) > 0, "InCode needs the key function of a ByMethod")
 	return RuleOption{func(code *ruleCode) {
-		for _, m := range byMethods {
-			code.inCode = append(code.inCode, slices.Concat(m.unary, m.streams)...)
-		}
+		code.inCode = append(code.inCode, byMethods...)
 	}}
 }
 
 // program returns the names of the code.
 func (code *ruleCode) program() annotated.Program {
-	return annotated.Program{Sources: slices.Sorted(maps.Keys(code.sources)), InCode: code.inCode}
+	program := annotated.Program{Sources: slices.Sorted(maps.Keys(code.sources))}
+	for _, m := range code.inCode {
+		program.InCode = append(program.InCode, m.all()...)
+	}
+	return program
 }

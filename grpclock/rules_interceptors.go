@@ -2,6 +2,7 @@ package grpclock
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -34,8 +35,10 @@ func (r *Rules) ServerOptions(l *core.Locker, opts ...Option) []grpc.ServerOptio
 // UnaryServerInterceptor for each method, with the same options except Also. Wait and TTL of a
 // rule, or else of its service, have precedence over those of the options.
 //
-// It panics if l is nil, if an option is invalid or belongs to another adapter, and if a lock has
-// permits or is shared, and l or an option does not allow that: see core.WithPermits.
+// It panics if l is nil, if an option is invalid or belongs to another adapter, and if l or an
+// option shares locks (core.WithPermits and core.WithShared), because the rules say which locks
+// are shared. It also panics if a lock has permits or is shared, and l or an option does not allow
+// that: see core.WithPermits.
 func (r *Rules) Unary(l *core.Locker, opts ...Option) grpc.UnaryServerInterceptor {
 	configs := r.lockConfigs("Rules.Unary", l, opts, false)
 	r.made.unary.Store(true)
@@ -75,6 +78,7 @@ func (r *Rules) Idempotent(l *core.Locker, opts ...Option) grpc.UnaryServerInter
 		if rule == nil {
 			continue
 		}
+		mustAllow(l, m, "idempotent", rule.Settings.Options())
 		c := idempotentOf(name, l, annotated.IdempotencyKey(rule, r.partsOf(m)), withSettings(opts, rule.Settings))
 		adapter.Must(c.optional == nil, name+": WithOptionalKey: write optional in the rules instead")
 		if rule.Optional {
@@ -102,19 +106,28 @@ func (r *Rules) lockConfigs(name string, l *core.Locker, opts []Option, streams 
 		if len(m.Locks) == 0 || m.IsStream() != streams {
 			continue
 		}
+		mustAllow(l, m, "lock 1", m.LockSettings.Options())
 		keys := r.lockKeys(m)
 		c := lockOf(name, l, keys[0], withSettings(opts, m.LockSettings))
 		adapter.Must(len(c.keys) == 1, name+": Also: declare another lock in the rules instead")
+		adapter.Must(!c.locks.SharesLocks(), name+": WithPermits and WithShared: write permits or shared in the rules instead")
 		for _, key := range keys[1:] {
 			c.keys = append(c.keys, failBeforeMessage(key))
 		}
-		for _, lock := range m.Locks {
-			c.locks.With(lock.Options()...) // panics if the settings of l or opts exclude such leases
+		for i, lock := range m.Locks {
+			mustAllow(c.locks, m, fmt.Sprintf("lock %d", i+1), lock.Options())
 		}
 		c.byMethods = nil // Rules report their methods by themselves
 		configs[m.FullMethod()] = c
 	}
 	return configs
+}
+
+// mustAllow panics, and says where the rule stands, if a locker excludes its options.
+func mustAllow(l *core.Locker, m *annotated.Method, where string, options []core.Option) {
+	if err := m.Fault(where, l.CheckOptions(options...)); err != nil {
+		panic(err)
+	}
 }
 
 // withSettings returns options, and behind them those of a rule, which have precedence.

@@ -91,9 +91,7 @@ func (r *Rules) checkSources() error {
 			}
 			p := probeOf(m.Descriptor)
 			p.inspect(key)
-			if p.wrong != nil {
-				faults = append(faults, m.Fault(rule, part, p.wrong))
-			}
+			faults = append(faults, m.Fault(fmt.Sprintf("%s: key: %v", rule, part), p.wrong))
 		}
 	}
 	for _, m := range r.methods {

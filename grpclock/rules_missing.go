@@ -16,7 +16,8 @@ type interceptorsMade struct {
 }
 
 // warnOfMissing sends an event for each method whose rule has no effect, because the program has
-// not made its interceptor. It does so with the first call: all interceptors of a server are made
+// not made its interceptor. It sends one for each method of InCode, too, if no interceptor has
+// their ByMethod. It does so with the first call: all interceptors of a server are made
 // before.
 func (r *Rules) warnOfMissing(l *core.Locker) {
 	r.made.told.Do(func() {
@@ -31,6 +32,15 @@ func (r *Rules) warnOfMissing(l *core.Locker) {
 			}
 			if m.Idempotent != nil && !r.made.idempotent.Load() {
 				warnOfMissing(l, m, "idempotent calls", "Rules.Idempotent")
+			}
+		}
+		for _, m := range r.inCode {
+			if m.unaryLocked.Load() || m.streamsLocked.Load() {
+				continue // its interceptor reports what one of the two kinds lacks
+			}
+			for _, method := range m.all() {
+				l.Warn(fmt.Errorf("reqlock: grpclock: InCode names %s, which runs without a lock, because no interceptor has "+
+					"its ByMethod: make them with ServerOptions", method))
 			}
 		}
 	})

@@ -315,10 +315,11 @@ func TestInterceptorsOfRulesPanic(t *testing.T) {
 		"Transfer": `lock { key { literal: "l" } } idempotent { key { metadata: "idempotency-key" } }`,
 		"Deposit":  `lock { key { literal: "l" } }`,
 	}).descs())
-	shared := grpclock.Annotated(annotate(t, "", map[string]string{
+	a := annotate(t, "", map[string]string{
 		"Transfer": `lock { key { literal: "l" } } lock { key { literal: "m" } permits: 5 }`,
-		"Deposit":  `lock { key { literal: "l" } shared: true }`,
-	}).descs())
+		"Deposit":  `lock { key { literal: "l" } shared: true ttl { seconds: 3600 } }`,
+	})
+	shared, at := grpclock.Annotated(a.descs()), a.ParentFile().Path()+": "+string(a.FullName())
 	var clients []redis.UniversalClient
 	for range 3 {
 		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
@@ -339,12 +340,16 @@ func TestInterceptorsOfRulesPanic(t *testing.T) {
 		"WithMinHold":                     func() { rules.Idempotent(locks, core.WithMinHold(time.Hour)) },
 		"WithFailOpen":                    func() { rules.Idempotent(locks, core.WithFailOpen(true)) },
 		"a quorum keeps no records":       func() { rules.Idempotent(quorum) },
-		"WithShared: the servers of a qu": func() { shared.Stream(quorum) },
-		"WithPermits: WithFencing":        func() { shared.Unary(locks, core.WithFencing(true)) },
-		"WithShared: WithMinHold":         func() { shared.Stream(locks, core.WithMinHold(time.Second)) },
+		"Rules.Unary: WithPermits":        func() { rules.Unary(locks, core.WithPermits(5)) },
+		"Rules.Stream: WithPermits":       func() { rules.Stream(locks.With(core.WithShared(true))) },
+		at + ".Transfer: lock 2: WithPermits: the servers of a quorum":  func() { shared.Unary(quorum) },
+		at + ".Transfer: lock 2: WithPermits: WithFencing":              func() { shared.Unary(locks, core.WithFencing(true)) },
+		at + ".Deposit: lock 1: WithShared: WithMinHold":                func() { shared.Stream(locks, core.WithMinHold(time.Second)) },
+		at + ".Deposit: lock 1: WithTTL: 1h0m0s is more than the quara": func() { shared.Stream(quorum) },
 	} {
 		adaptertest.WantPanic(t, register, what)
 	}
+	shared.Stream(locks, core.WithFencing(true)) // all readers of one phase have one number
 }
 
 // A rule without its interceptor has no effect, and the observer gets one event for it.
@@ -385,6 +390,42 @@ func TestRuleWithoutInterceptorIsReported(t *testing.T) {
 			}
 			for i, want := range test.want {
 				if !strings.Contains(got[i], "/"+want) || !strings.Contains(got[i], "Rules.ServerOptions") {
+					t.Errorf("the observer got %q, want %q", got[i], want)
+				}
+			}
+		})
+	}
+}
+
+// The methods of InCode count as declared. If no interceptor has their ByMethod, they run without
+// a lock, and the observer gets one event for each.
+func TestInCodeWithoutInterceptorIsReported(t *testing.T) {
+	t.Parallel()
+	sent := &warnings{}
+	locks, _ := adaptertest.Locker(t, core.WithObserver(sent.observe))
+	for name, test := range map[string]struct {
+		more func(grpclock.KeyFunc) []grpc.ServerOption
+		want []string
+	}{
+		"none": {func(grpclock.KeyFunc) []grpc.ServerOption { return nil }, []string{"Deposit", "Settle"}},
+		"both": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+			return grpclock.ServerOptions(locks, core.Named("account", key))
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := annotate(t, "", map[string]string{"Transfer": `lock { key { field: "account.id" } }`})
+			inCode := grpclock.ByMethod(map[string]grpclock.KeyFunc{a.method("Settle"): literal, a.method("Deposit"): literal})
+			rules := grpclock.Annotated(a.descs(), grpclock.InCode(inCode))
+			client := serveAnnotated(t, &bank{}, []annotatedBank{a}, append(rules.ServerOptions(locks), test.more(inCode)...)...)[0]
+			for range 2 {
+				_, _ = client.Transfer(within(t), transferOf("42"))
+			}
+			got := sent.take()
+			if len(got) != len(test.want) {
+				t.Fatalf("the observer got %q", got)
+			}
+			for i, want := range test.want {
+				if !strings.Contains(got[i], "InCode names "+a.method(want)+", which runs without a lock") {
 					t.Errorf("the observer got %q, want %q", got[i], want)
 				}
 			}

@@ -46,3 +46,22 @@ func TestAnnotatedPermitsAndSharedLocks(t *testing.T) {
 		})
 	}
 }
+
+// A source that shares its key can be the whole key of a lock only.
+func TestSourceThatSharesAPartIsRefused(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	a := annotate(t, "", map[string]string{
+		"Transfer": `lock { key { source: "account" } key { literal: "l" } }`,
+		"Settle":   `idempotent { key { source: "account" } }`,
+	})
+	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", core.Shared(literal)))
+	client := serveAnnotated(t, &bank{}, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
+	_, transferred := client.Transfer(within(t), transferOf("42"))
+	_, settled := client.Settle(within(t), transferOf("42"))
+	for _, err := range []error{transferred, settled} {
+		if wantCode(t, err, codes.Internal); reasonOf(err) != "KEY_ERROR" {
+			t.Errorf("got %v", err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package annotated
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -35,3 +36,11 @@ func (m *Method) IsStream() bool {
 
 // IsDeclared reports whether somebody has decided about the locks of the method.
 func (m *Method) IsDeclared() bool { return m.hasOption || m.InCode }
+
+// Fault returns the error for a mistake in a rule that only the program can find. where is the
+// rule or a part of it, such as "lock 1".
+func (m *Method) Fault(where string, err error) error {
+	var faults []error
+	placeOf(&faults, m.Descriptor).in("%s", where).check("", err)
+	return errors.Join(faults...)
+}

@@ -36,17 +36,28 @@ func readOption(d protoreflect.Descriptor, name protoreflect.FullName, rules pro
 // of the option only if it imports the Go code of the annotations, or a copy of that code. All
 // others, such as a program that reads a compiled file, have an unknown field.
 func encodedOption(d protoreflect.Descriptor, name protoreflect.FullName) (encoded []byte, found bool, err error) {
-	options := d.Options().ProtoReflect()
+	options, imported := d.Options().ProtoReflect(), importsOption(d.ParentFile())
 	options.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		if found = field.FullName() == name; found {
+		isOption, hasNumber := field.FullName() == name, field.Number() == optionNumber
+		switch {
+		case isOption && hasNumber:
 			encoded, err = proto.Marshal(value.Message().Interface())
+		case isOption: // other programs, which do not have this type, would ignore the rules
+			err = fmt.Errorf("the option %s has the number %d instead of %d: leave the number in %s as it is",
+				name, field.Number(), optionNumber, optionFile)
+		case hasNumber && imported: // protobuf has read the rules as another option, by the number
+			err = fmt.Errorf("the program knows the number %d as the option %s: give that option another number",
+				optionNumber, field.FullName())
+		default:
+			return true
 		}
-		return !found
+		found = true
+		return false
 	})
 	if found {
 		return encoded, true, err
 	}
-	return unknownOption(options.GetUnknown(), name, importsOption(d.ParentFile()))
+	return unknownOption(options.GetUnknown(), name, imported)
 }
 
 // unknownOption returns the bytes of an option among unknown fields. If the file does not import

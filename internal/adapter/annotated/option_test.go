@@ -89,18 +89,40 @@ func TestOptionOfAnotherTypeIsRefused(t *testing.T) {
 	}
 }
 
-// Another option may have the same number, if the program knows it.
-func TestKnownOptionOfAnotherNameIsIgnored(t *testing.T) {
+// Another option may have the same number, if the program knows it, and the file does not import
+// the rules. If it does, protobuf has read the rules as that option.
+func TestKnownOptionOfAnotherNameIsNoRule(t *testing.T) {
 	t.Parallel()
 	option, rules := optionType(t, "audit.v1")
+	for name, imported := range map[string]bool{"no import": false, "import": true} {
+		s := service(map[string]string{"UnaryCall": ``})
+		s.WithoutImport = !imported
+		file := s.Proto(t)
+		setKnown(t, file, option, dynamicpb.NewMessage(rules))
+		methods, err := readFile(t, file, protoregistry.GlobalFiles)
+		switch {
+		case imported && (err == nil || !strings.HasSuffix(err.Error(), "case.v1.TestService.UnaryCall: "+
+			"the program knows the number 50917 as the option audit.v1.method: give that option another number")):
+			t.Errorf("%s: got %v", name, err)
+		case !imported && (err != nil || methodOf(t, methods, "UnaryCall").IsDeclared()):
+			t.Errorf("%s: got %v, UnaryCall has %+v", name, err, methodOf(t, methods, "UnaryCall"))
+		}
+	}
+}
+
+// A copy of annotations.proto with another number is refused where the option is known: a program
+// without its Go code would ignore the rules.
+func TestOptionOfAnotherNumberIsRefused(t *testing.T) {
+	t.Parallel()
+	copied := annotatedtest.Options("options.proto", "reqlock.v1")
+	copied.Extension[0].Number = proto.Int32(51000)
+	option, rules := optionTypeOf(t, copied)
 	file := service(map[string]string{"UnaryCall": ``}).Proto(t)
 	setKnown(t, file, option, dynamicpb.NewMessage(rules))
-	methods, err := readFile(t, file, protoregistry.GlobalFiles)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m := methodOf(t, methods, "UnaryCall"); m.IsDeclared() {
-		t.Errorf("UnaryCall has %+v", m)
+	_, err := readFile(t, file, protoregistry.GlobalFiles)
+	if err == nil || !strings.HasSuffix(err.Error(), "case.v1.TestService.UnaryCall: the option reqlock.v1.method has the number "+
+		"51000 instead of 50917: leave the number in reqlock/v1/annotations.proto as it is") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -209,7 +231,13 @@ func setKnown(t *testing.T, file *descriptorpb.FileDescriptorProto, option proto
 // rules, as the Go code of the package has it, and its message.
 func optionType(t *testing.T, pkg string) (protoreflect.ExtensionType, protoreflect.MessageDescriptor) {
 	t.Helper()
-	d, err := protodesc.NewFile(annotatedtest.Options("options.proto", pkg), protoregistry.GlobalFiles)
+	return optionTypeOf(t, annotatedtest.Options("options.proto", pkg))
+}
+
+// optionTypeOf is optionType for the file that declares the option.
+func optionTypeOf(t *testing.T, file *descriptorpb.FileDescriptorProto) (protoreflect.ExtensionType, protoreflect.MessageDescriptor) {
+	t.Helper()
+	d, err := protodesc.NewFile(file, protoregistry.GlobalFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

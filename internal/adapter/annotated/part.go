@@ -106,10 +106,3 @@ func textOf(parts []Part) string {
 	}
 	return strings.Join(texts, " + ")
 }
-
-// Fault returns the error of a part of the key of a rule, which is "lock 1" or "idempotent".
-func (m *Method) Fault(rule string, part Part, err error) error {
-	var faults []error
-	placeOf(&faults, m.Descriptor).in("%s: key: %v", rule, part).fault(err)
-	return faults[0]
-}
