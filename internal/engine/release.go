@@ -210,9 +210,11 @@ func (q *queue) afterRelease(lease *lease, released store.ReleaseResult, err err
 	}
 }
 
-// onKept handles a release that left the key with this process, because no other
-// process waits. The key has a new lease under the token that rejoined. The fencing
-// numbers that are left stay with an exclusive lease.
+// onKept handles a release that left the key with this process. The key has a new lease
+// under the token that rejoined. No other process waits, or one that did not keep a shared
+// token waiting; that one asks again within a second, and hints then. The fencing numbers
+// that are left stay with an exclusive lease. A shared one may begin a new phase, with a new
+// number.
 func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
 	granted := store.EnqueueRequest{Target: r.Target}
 	granted.Token = r.Rejoin
@@ -223,7 +225,7 @@ func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
 		q.ask()
 		return
 	}
-	if !q.limit.IsShared() { // a shared lease may begin a new phase, with a new fencing number
+	if !q.limit.IsShared() {
 		lease.fences = old.fences
 	}
 	lease.noteStoreQueue(0, since)
