@@ -76,8 +76,8 @@ func TestReleasesTakeOnePlaceForOneCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		holds := holdAll(t, p.engines[0], sharing(2, 0), 2)
-		served := false
-		waiting(t, p.engines[0], sharing(2, WaitForever), func(*Hold) { served = true })
+		var served atomic.Bool
+		waiting(t, p.engines[0], sharing(2, WaitForever), func(*Hold) { served.Store(true) })
 		time.Sleep(time.Second) // the budgets are spent
 		var places atomic.Int64
 		p.stores[0].before.set(func(transition string, r storetest.AnyRequest) error {
@@ -91,8 +91,8 @@ func TestReleasesTakeOnePlaceForOneCaller(t *testing.T) {
 			go func() { release(t, h) }()
 		}
 		time.Sleep(time.Second)
-		if n := places.Load(); n != 1 || !served {
-			t.Errorf("%d places, served %v", n, served)
+		if n := places.Load(); n != 1 || !served.Load() {
+			t.Errorf("%d places, served %v", n, served.Load())
 		}
 		p.checkIdle(t)
 	})

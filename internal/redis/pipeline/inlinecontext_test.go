@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
@@ -62,15 +63,22 @@ func TestHookMayDeriveContextThatEnds(t *testing.T) {
 	}
 }
 
-// An abandonHook stops waiting for a command when its context ends.
+// An abandonHook stops waiting for a script when its context ends.
 type abandonHook struct{ storetest.OpenCircuit }
 
 func (abandonHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		script, ok := cmd.(*command.Generic)
+		if !ok {
+			return next(ctx, cmd)
+		}
+		// The caller reads its command once the hook has returned, so another one is sent.
+		sent := command.New(0, cmd.Args())
 		done := make(chan error, 1)
-		go func() { done <- next(context.WithoutCancel(ctx), cmd) }()
+		go func() { done <- next(context.WithoutCancel(ctx), sent) }()
 		select {
 		case err := <-done:
+			script.SetVal(sent.Val())
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
