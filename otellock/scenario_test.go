@@ -42,7 +42,7 @@ func TestScenariosOnRedis(t *testing.T) {
 			2 hold.duration operation=lock lost=false`},
 		"refused at once": {nil, refusedAtOnce, `
 			1 acquire.duration operation=lock outcome=busy`},
-		"refused after a wait": {[]core.Option{core.WithWait(50 * time.Millisecond)}, refusedAfterAWait, `
+		"refused after a wait": {[]core.Option{core.WithWait(2 * time.Second)}, refusedAfterAWait, `
 			1 acquire.duration operation=lock outcome=wait_timeout
 			0 request.waiting operation=lock`},
 		"the caller leaves": {nil, callerLeaves, `
