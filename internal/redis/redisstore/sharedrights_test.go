@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -15,19 +16,26 @@ func TestSharedLeaseWithoutRightsEnds(t *testing.T) {
 	token := store.NewToken(storetest.Me, store.Unlimited, 1)
 	for _, test := range []struct {
 		name, missing string
+		marked        bool  // the marker is there, although somebody has deleted its set
 		queue         []any // the tokens in the queue
 		fences        int
 		granted       bool
 	}{
-		{"short form", "-pexpireat", nil, 0, true}, // the first lease of a phase needs no such right
-		{"long form", "-pexpireat", nil, 1, false},
-		{"from the queue", "-lrange", []any{token, storetest.Bob1}, 0, false},
+		{"short form", "-pexpireat", false, nil, 0, true}, // the first lease of a phase needs no such right
+		{"long form", "-pexpireat", false, nil, 1, false},
+		{"set was deleted", "-pexpireat", true, nil, 0, false},
+		{"from the queue", "-lrange", false, []any{token, storetest.Bob1}, 0, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			rdb := redistest.Start(t).Client(t)
 			if err := rdb.Do(t.Context(), "acl", "setuser", "default", test.missing).Err(); err != nil {
 				t.Fatal(err)
+			}
+			if test.marked {
+				if err := rdb.Set(t.Context(), "p:k", "shared 0 - 0", time.Minute).Err(); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if len(test.queue) > 0 {
 				if err := rdb.RPush(t.Context(), "{p:k}:q", test.queue...).Err(); err != nil {

@@ -15,8 +15,7 @@ local function grant(t, own)
   if t ~= own and not notify(t) then return end
   local life = t == own and ttl or claim
   if limitOf(t) then
-    local opens = not number
-    if opens then
+    if not number then
       if redis.call('ZCARD', S) > 0 then  -- the set is void. It is never empty meanwhile: see queue.lua
         redis.call('ZADD', S, '+inf', t)
         redis.call('ZREMRANGEBYSCORE', S, '-inf', '(+inf')
@@ -24,7 +23,7 @@ local function grant(t, own)
       number, head, untilMS = '0', '-', 0
     end
     redis.call('ZADD', S, now + life, t)
-    if opens then redis.call('PEXPIRE', S, life) end  -- until settle: the script may fail before that, for want of a right
+    if count == 0 then redis.call('PEXPIRE', S, life) end  -- until settle: the script may fail before that, for want of a right
     count = count + 1
   else
     redis.call('SET', K, t, 'PX', life)
