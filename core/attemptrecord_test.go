@@ -102,8 +102,7 @@ func testDuplicatesWaitForTheAnswer(t *testing.T, servers *deployment) {
 func testRoundTripsOfAnAttempt(t *testing.T, servers *deployment) {
 	t.Helper()
 	proxy := servers.Proxy(t)
-	// No command is resent, even if the machine is slow.
-	locks := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)), core.WithTTL(time.Minute), core.WithCommandTimeout(15*time.Second))
+	locks := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)), withoutResend()...)
 	if err := begin(t, locks, "{k}warm").Commit(t.Context(), nil); err != nil { // loads the scripts on the master of the keys
 		t.Fatal(err)
 	}

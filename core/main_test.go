@@ -39,6 +39,12 @@ func newLocker(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *co
 	return locks
 }
 
+// withoutResend adds options with which no command is sent twice while the machine is busy. The
+// first send may arrive late, and then shows for a moment what the second one has ended.
+func withoutResend(opts ...core.Option) []core.Option {
+	return append(opts, core.WithTTL(time.Minute), core.WithCommandTimeout(15*time.Second))
+}
+
 // lock takes a lock. It fails the test if that returns an error.
 func lock(t *testing.T, locks *core.Locker, key string) *core.Lease {
 	t.Helper()

@@ -118,7 +118,8 @@ func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	var events recorder
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))), core.WithObserver(events.record))
+	logger := core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))
+	locks := newLocker(t, newEmbedded(t), withoutResend(core.WithObserver(logger), core.WithObserver(events.record))...)
 	if err := begin(t, locks, core.EndpointKey("POST", "/payments", "ada")).Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
