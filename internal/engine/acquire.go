@@ -16,41 +16,26 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	if r.Wait != WaitForever || e.hooks.Observe != nil {
 		begun = time.Now()
 	}
-	w := e.newWaiter(ctx, r)
+	w := e.newWaiter(ctx, &r)
 	refusal := e.enter(ctx, w)
 	if refusal == nil {
 		refusal = e.await(ctx, w, begun)
 	}
-	switch {
-	case refusal == nil:
-	case refusal.Reason == Done:
-		e.observeOutcome(w, begun, Event{Kind: Replayed})
-		return nil, refusal
-	default:
-		e.observeOutcome(w, begun, Event{Kind: Refused, Err: refusal})
-		return nil, refusal
+	if e.hooks.Observe != nil {
+		w.observeOutcome(begun, refusal)
 	}
-	e.observeOutcome(w, begun, Event{Kind: Acquired, Handover: w.hold.handover})
-	if w.hold.number > 1 {
-		e.observe(Event{Kind: OutcomeUnknown}.of(w.hold)) // of the attempt before this one
+	if refusal != nil {
+		return nil, refusal
 	}
 	return w.hold, nil
 }
 
-// observeOutcome reports the end of an acquisition to the owner.
-func (e *Engine) observeOutcome(w *waiter, begun time.Time, event Event) {
-	if e.hooks.Observe != nil {
-		event.Queued, event.Waited = w.queued, time.Since(begun)
-		e.hooks.Observe(event.of(w.hold))
-	}
-}
-
-func (e *Engine) newWaiter(ctx context.Context, r Request) *waiter {
-	h := &Hold{engine: e, request: r, shard: e.shardOf(r.Key), parent: ctx}
+func (e *Engine) newWaiter(ctx context.Context, r *Request) *waiter {
+	h := &Hold{engine: e, request: *r, shard: e.shardOf(r.Key), parent: ctx}
 	if r.Attempt != nil {
 		h.request.Limit = store.Exclusive
 	}
-	h.waiter = waiter{hold: h, nowait: r.Wait == 0, maxWait: r.Wait}
+	h.waiter = waiter{hold: h, nowait: r.Wait == 0}
 	return &h.waiter
 }
 
@@ -74,7 +59,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
 	unserved := e.refuseUnserved(w.hold.request.Key)
-	s, mayLead := w.hold.shard, mayAskInline(ctx, w.maxWait)
+	s, mayLead := w.hold.shard, mayAskInline(ctx, w.hold.request.Wait)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -125,14 +110,14 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	case w.nowait:
 		// A nowait caller waits for one answer, and not for the next check. Behind
 		// another command it waits no longer than for a command of its own.
-		w.maxWait = e.boundOf(w.hold.request.TTL)
+		w.hold.request.Wait = e.boundOf(w.hold.request.TTL)
 		l.wakeFirst()
 	case w.endsOnFault:
 		l.wakeFirst()
 	}
 	s.mu.Unlock()
 	if queued {
-		e.observe(Event{Kind: Waiting}.of(w.hold))
+		w.observeWaiting()
 	}
 	return nil
 }
@@ -163,7 +148,7 @@ func (w *waiter) settledInline() bool {
 	queued := w.queued
 	s.mu.Unlock()
 	if queued {
-		w.hold.engine.observe(Event{Kind: Waiting}.of(w.hold))
+		w.observeWaiting()
 	}
 	return settled
 }
@@ -172,8 +157,8 @@ func (w *waiter) settledInline() bool {
 func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal {
 	waiting := w.updates != nil || !w.settledInline()
 	var over <-chan time.Time
-	if waiting && w.maxWait > 0 {
-		timer := time.NewTimer(w.maxWait - time.Since(begun))
+	if wait := w.hold.request.Wait; waiting && wait > 0 {
+		timer := time.NewTimer(wait - time.Since(begun))
 		defer timer.Stop()
 		over = timer.C
 	}
@@ -181,7 +166,7 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 		select {
 		case _, waiting = <-w.updates:
 			if waiting {
-				e.observe(Event{Kind: Waiting}.of(w.hold))
+				w.observeWaiting()
 			}
 		case <-over:
 			if refusal := e.leave(w); refusal != nil {
@@ -209,7 +194,7 @@ func (e *Engine) leave(w *waiter) *Refusal {
 	select {
 	case _, open := <-w.updates:
 		if open { // an update that came before the end of the wait
-			e.observe(Event{Kind: Waiting}.of(w.hold))
+			w.observeWaiting()
 		}
 	default:
 	}

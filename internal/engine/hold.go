@@ -20,7 +20,6 @@ type Hold struct {
 	lease        *lease // not to be used once the hold has ended
 	since        time.Time
 	fence        int64
-	handover     Handover
 	number       int
 	maxHoldTimer *time.Timer
 
@@ -28,22 +27,22 @@ type Hold struct {
 	ctx          context.Context // made on demand
 	cancel       context.CancelCauseFunc
 	nested       map[*Nested]struct{} // neither released nor lost
-	loss         Loss
-	leaseEnded   bool          // the lease ended under the holder; Close does not wait for the hold any more
-	renewFailed  bool          // the last renewal failed
-	reportedLong time.Duration // the age of the hold at the last HeldLong event; 0: there was none
-	unreported   bool          // the caller left before it could learn of the grant
-	until        time.Time     // after the release: the end of the lease's validity
-	done         chan struct{} // set by the first release; closed when the result is known
-	err          error         // a fault of the release; set before done is closed
-	keepUntil    time.Time     // set by the release: until then the key stays locked
-	// ending is how the attempt was ended, record is its answer, and stored is the
-	// result for the record.
-	// cause is why an owner interrupts the attempt; nil is not set.
-	ending Ending
-	record []byte
-	cause  error
-	stored store.RecordStatus
+	reportedLong time.Duration        // the age of the hold at the last HeldLong event; 0: there was none
+	until        time.Time            // after the release: the end of the lease's validity
+	done         chan struct{}        // set by the first release; closed when the result is known
+	err          error                // a fault of the release; set before done is closed
+	record       []byte               // the answer of the attempt, set by the release
+	cause        error                // why an owner interrupts the attempt; nil is not set
+
+	// The small fields stand together, because the size of a hold is a part of the cost of a lock.
+	handover    Handover           // set when the lease is granted
+	loss        Loss               // this and the next ones are guarded by the mutex
+	leaseEnded  bool               // the lease ended under the holder; Close does not wait for the hold any more
+	renewFailed bool               // the last renewal failed
+	unreported  bool               // the caller left before it could learn of the grant
+	keepsKey    bool               // set by the release: the key stays locked for MinHold
+	ending      Ending             // how the attempt was ended
+	stored      store.RecordStatus // what became of the record
 }
 
 // Context returns the context under which the caller may act. It is cancelled with the

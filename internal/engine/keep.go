@@ -15,23 +15,22 @@ func (h *Hold) WaiveMinHold() {
 	h.request.MinHold = 0
 }
 
-// keepKey sets until when the key stays locked after the release that begins now, and
-// reports whether it does. A caller that never learned of the hold has not used it.
+// keepKey decides whether the key stays locked after the release that begins now, and
+// reports it. A caller that never learned of the hold has not used it.
 func (h *Hold) keepKey() bool {
-	least := h.request.MinHold
-	if least == 0 || h.unreported || h.request.Attempt != nil || h.request.Limit.IsShared() {
+	if h.request.MinHold == 0 || h.unreported || h.request.Attempt != nil || h.request.Limit.IsShared() {
 		return false
 	}
-	h.keepUntil = h.since.Add(least)
+	h.keepsKey = true
 	return h.keepFor() > 0
 }
 
 // keepFor returns for how long the key stays locked, in whole milliseconds, rounded up. h may
 // be nil.
 func (h *Hold) keepFor() time.Duration {
-	if h == nil || h.keepUntil.IsZero() {
+	if h == nil || !h.keepsKey {
 		return 0
 	}
-	rest := time.Until(h.keepUntil) + time.Millisecond - 1
+	rest := time.Until(h.since.Add(h.request.MinHold)) + time.Millisecond - 1
 	return max(rest.Truncate(time.Millisecond), 0)
 }

@@ -137,7 +137,8 @@ func TestOldRefusalDoesNotRefuseNewCaller(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "foreign", time.Hour)
 		ctx := t.Context()
-		w := e.newWaiter(ctx, request(0))
+		r := request(0)
+		w := e.newWaiter(ctx, &r)
 		shard := e.shardOf("k")
 		shard.mu.Lock()
 		q := e.rootOf(shard, "k")
@@ -296,7 +297,8 @@ func TestGrantToLeavingCallerIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		ctx, cancel := context.WithCancel(t.Context())
-		w := e.newWaiter(ctx, request(WaitForever))
+		r := request(WaitForever)
+		w := e.newWaiter(ctx, &r)
 		if refusal := e.enter(ctx, w); refusal != nil {
 			t.Fatal(refusal)
 		}

@@ -19,8 +19,6 @@ type waiter struct {
 	endsOnFault bool
 	// queued is true once it is known that the caller has to wait.
 	queued bool
-	// maxWait is how long it waits; 0 and less is without limit.
-	maxWait time.Duration
 	// updates receives a value when it turns out later that the caller has to wait. It
 	// is closed when the waiter is settled: granted the lease, or refused. It is nil
 	// while the waiter sends its own request.
@@ -32,5 +30,30 @@ type waiter struct {
 func (w *waiter) settle() {
 	if w.updates != nil {
 		close(w.updates)
+	}
+}
+
+// observeOutcome reports the end of an acquisition to the owner.
+func (w *waiter) observeOutcome(begun time.Time, refusal *Refusal) {
+	h := w.hold
+	event := Event{Queued: w.queued, Waited: time.Since(begun)}
+	switch {
+	case refusal == nil:
+		event.Kind, event.Handover = Acquired, h.handover
+	case refusal.Reason == Done:
+		event.Kind = Replayed
+	default:
+		event.Kind, event.Err = Refused, refusal
+	}
+	h.engine.observe(event.of(h))
+	if refusal == nil && h.number > 1 {
+		h.engine.observe(Event{Kind: OutcomeUnknown}.of(h)) // of the attempt before this one
+	}
+}
+
+// observeWaiting reports to the owner that the caller has to wait.
+func (w *waiter) observeWaiting() {
+	if e := w.hold.engine; e.hooks.Observe != nil {
+		e.observe(Event{Kind: Waiting}.of(w.hold))
 	}
 }

@@ -51,7 +51,7 @@ const (
 func (e Ending) IsFinal() bool { return e == Commit || e == Seal }
 
 // A RecordStatus is the result of a Release for the record of its attempt.
-type RecordStatus int
+type RecordStatus int8
 
 // The results for a record.
 const (
