@@ -19,7 +19,7 @@ const (
 // outlivingTTL is the TTL of a lease that outlives shortQuarantine: two servers restart and
 // vote within this time. They may vote two seconds after their quarantine, because Redis
 // counts its uptime in whole seconds and a Locker checks a quarantine about once a second.
-// The rest is room for a busy machine: 3 s, and 6 s with the race detector.
+// The rest is room for a busy machine: 3 s, and 9 s with the race detector.
 var outlivingTTL = shortQuarantine + 2*time.Second + ttl*3/2
 
 // restartVoters makes three nodes vote for a holder, restarts two of them empty, and makes

@@ -23,7 +23,10 @@ import (
 var ttl = usualTTL()
 
 func usualTTL() time.Duration {
-	if suite.Race || suite.IsFull() {
+	switch {
+	case suite.Race:
+		return 6 * time.Second
+	case suite.IsFull():
 		return 4 * time.Second
 	}
 	return 2 * time.Second
