@@ -22,8 +22,16 @@ func leaseScenarios() []testCase {
 }
 
 // shortLease is the TTL of leases that are to expire. A command may take a quarter of it, so
-// on a busy machine it may take several tries to lock: such requests wait.
-const shortLease = 2 * time.Second
+// on a busy machine it may take several tries to lock: such requests wait. The race detector
+// makes all code about ten times slower.
+var shortLease = usualLease()
+
+func usualLease() time.Duration {
+	if suite.Race {
+		return 4 * time.Second
+	}
+	return 2 * time.Second
+}
 
 // beginAndLose begins the attempt of a payment in another process and never ends it. It
 // returns when the lease has expired.

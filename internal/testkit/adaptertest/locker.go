@@ -21,9 +21,9 @@ const (
 	redisKey = "reqlock:" + Key
 )
 
-// LongCommands allows 2 s for a command of Redis, so that a busy machine causes no
-// fault.
-var LongCommands = core.WithCommandTimeout(2 * time.Second)
+// LongCommands allows 5 s for a command of Redis, or a quarter of the TTL, so that a busy
+// machine causes no fault.
+var LongCommands = core.WithCommandTimeout(5 * time.Second)
 
 // Locker returns a Locker on a Redis server of the test, and another client of that
 // server.

@@ -136,12 +136,7 @@ func TestCleanupEndsGroups(t *testing.T) {
 	if len(servers) != 12 {
 		t.Fatalf("got %d servers", len(servers))
 	}
-	for _, s := range servers {
-		if answers(t, s.Addr()) || s.busPort != 0 && answers(t, loopback(s.busPort)) {
-			t.Errorf("%s is open after the test", s.Addr())
-		}
-	}
-	for _, child := range children {
+	for _, child := range children { // not their ports, which others may use by now
 		if !child.exited() {
 			t.Errorf("process %d is not reaped", child.child.Pid)
 		}

@@ -145,20 +145,13 @@ func TestPauseOfKilledServer(t *testing.T) {
 
 func TestCleanupEndsServer(t *testing.T) {
 	t.Parallel()
-	var running, paused string
 	var children []*process
 	t.Run("inner", func(t *testing.T) {
 		first, second := Start(t), Start(t)
 		second.Pause()
-		running, paused = first.Addr(), second.Addr()
 		children = append(children, first.proc, second.proc)
 	})
-	for _, addr := range []string{running, paused} {
-		if answers(t, addr) {
-			t.Errorf("%s is open after the test", addr)
-		}
-	}
-	for _, child := range children {
+	for _, child := range children { // not their ports, which others may use by now
 		if !child.exited() {
 			t.Errorf("process %d is not reaped", child.child.Pid)
 		}
