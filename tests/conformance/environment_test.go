@@ -53,11 +53,7 @@ func newEnvironment(t *testing.T, f *framework, servers *redistest.Deployment) *
 		rdb:    servers.Client(t),
 		prefix: redistest.OwnPrefix(),
 	}
-	e.locks = core.Must(core.New(e.connect(e.proxy),
-		core.WithPrefix(e.prefix),
-		core.WithObserver(e.events.observe),
-		core.WithCommandTimeout(2*time.Second), // the delays of a busy machine are no fault of Redis
-	))
+	e.locks = core.Must(core.New(e.connect(e.proxy), busyMachine(core.WithPrefix(e.prefix), core.WithObserver(e.events.observe))...))
 	t.Cleanup(e.close)
 
 	lease, err := e.locks.TryLock(t.Context(), "first")
@@ -70,6 +66,12 @@ func newEnvironment(t *testing.T, f *framework, servers *redistest.Deployment) *
 	}
 	e.events.forget()
 	return e
+}
+
+// busyMachine adds the options with which the delays of a busy machine are no fault of Redis. A
+// command may take a quarter of the TTL.
+func busyMachine(opts ...core.Option) []core.Option {
+	return append([]core.Option{core.WithTTL(20 * time.Second), core.WithCommandTimeout(5 * time.Second)}, opts...)
 }
 
 // connect returns a client behind the proxy. The client is connected to each master, so that

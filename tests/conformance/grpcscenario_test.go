@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	pb "google.golang.org/grpc/interop/grpc_testing"
@@ -112,8 +111,7 @@ type grpcEnvironment struct {
 func (b *grpcEnvironment) process(opts ...core.Option) (*core.Locker, *redistest.Proxy) {
 	b.Helper()
 	proxy := b.redis.Proxy(b.T)
-	opts = append([]core.Option{core.WithPrefix(b.prefix), core.WithCommandTimeout(2 * time.Second)}, opts...)
-	locks := core.Must(core.New(b.connect(proxy), opts...))
+	locks := core.Must(core.New(b.connect(proxy), busyMachine(append(opts, core.WithPrefix(b.prefix))...)...))
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

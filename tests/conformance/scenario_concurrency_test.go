@@ -160,7 +160,7 @@ func twoProcesses(e *environment) {
 // another returns the Locker of another process.
 func (e *environment) another() *core.Locker {
 	e.Helper()
-	locks := core.Must(core.New(e.rdb, core.WithPrefix(e.prefix), core.WithCommandTimeout(2*time.Second)))
+	locks := core.Must(core.New(e.rdb, busyMachine(core.WithPrefix(e.prefix))...))
 	e.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // Close must not wait for an attempt that never ends

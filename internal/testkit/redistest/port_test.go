@@ -1,23 +1,26 @@
 package redistest
 
 import (
+	"math/rand/v2"
 	"net"
 	"testing"
 )
 
 func TestThePortOfAKilledServerStaysReserved(t *testing.T) {
 	t.Parallel()
-	Program(t) // skips the test where there is no server
-	var ports []int
+	Program(t)                                  // skips the test where there is no server
+	unshared := firstPort - 1 - rand.IntN(5000) // below the range, so no other test takes it
 	t.Run("inner", func(t *testing.T) {
+		if err := reserve(t, unshared); err != nil {
+			t.Fatal(err)
+		}
 		node := newServer(t, Program(t), nil)
 		node.role = clusterNode
 		if err := node.start(); err != nil {
 			t.Fatal(err)
 		}
-		ports = []int{node.port, node.busPort}
 		node.Kill()
-		for _, port := range ports {
+		for _, port := range []int{node.port, node.busPort} {
 			if answers(t, loopback(port)) {
 				t.Errorf("a server listens on port %d", port)
 			}
@@ -27,10 +30,8 @@ func TestThePortOfAKilledServerStaysReserved(t *testing.T) {
 		}
 		node.Restart()
 	})
-	for _, port := range ports {
-		if err := reserve(t, port); err != nil {
-			t.Errorf("after the test: %v", err)
-		}
+	if err := reserve(t, unshared); err != nil {
+		t.Errorf("after the test: %v", err)
 	}
 }
 

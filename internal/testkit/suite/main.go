@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -11,12 +12,20 @@ import (
 
 // parallel is how many parallel tests of a package run at a time, unless the flag
 // -parallel says otherwise. Most of them wait for a server or for a timeout, so this is
-// far more than there are cores.
-var parallel = 16
+// far more than there are cores. With the race detector the processor is the limit, and tests
+// that share it are slow: some fail then, as if Redis did not reply.
+var parallel = usualParallel()
+
+func usualParallel() int {
+	if Race {
+		return 4 * runtime.NumCPU()
+	}
+	return 16
+}
 
 // Parallel makes [Main] run n parallel tests at a time, instead of sixteen. It is for packages
 // with hundreds of tests that wait for the end of a TTL. It has no effect with the race
-// detector: there the processor is the limit. Call it before Main.
+// detector. Call it before Main.
 func Parallel(n int) {
 	if !Race {
 		parallel = n
