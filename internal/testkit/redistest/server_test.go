@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/child"
 )
 
 func TestStartAnswersWithArgs(t *testing.T) {
@@ -146,7 +148,7 @@ func TestPauseOfKilledServer(t *testing.T) {
 func TestCleanupEndsServer(t *testing.T) {
 	t.Parallel()
 	var running, paused string
-	var children []*process
+	var children []*child.Process
 	t.Run("inner", func(t *testing.T) {
 		first, second := Start(t), Start(t)
 		second.Pause()
@@ -159,8 +161,8 @@ func TestCleanupEndsServer(t *testing.T) {
 		}
 	}
 	for _, child := range children {
-		if !child.exited() {
-			t.Errorf("process %d is not reaped", child.child.Pid)
+		if !child.HasEnded() {
+			t.Errorf("process %d is not reaped", child.Pid())
 		}
 	}
 }
