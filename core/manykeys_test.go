@@ -61,11 +61,10 @@ func TestThousandsOfLocksLeaveNoSubscription(t *testing.T) {
 		if most == 0 || most > 2*len(locks) {
 			t.Errorf("%d processes had %d subscribed connections to a server at a time", len(locks), most)
 		}
-		suite.Eventually(t, "all subscriptions end", func() bool {
-			time.Sleep(pollInterval)
+		suite.Eventually(t, "all subscriptions end", suite.Every(pollInterval, func() bool {
 			channels, connections := subscriptions(t, admin)
 			return channels == 0 && connections == 0
-		})
+		}))
 	}, redistest.Kinds()...)
 }
 
@@ -127,8 +126,7 @@ func TestLeasesSurviveThousandsOfOtherLocks(t *testing.T) {
 	}
 	group.Wait()
 	begun := time.Now()
-	suite.Eventually(t, "each lease is renewed after the other locks", func() bool {
-		time.Sleep(pollInterval)
+	suite.Eventually(t, "each lease is renewed after the other locks", suite.Every(pollInterval, func() bool {
 		renewed := map[string]bool{}
 		for _, event := range events.of(core.Renewed) {
 			if event.Err == nil {
@@ -136,7 +134,7 @@ func TestLeasesSurviveThousandsOfOtherLocks(t *testing.T) {
 			}
 		}
 		return len(renewed) == len(held) && time.Since(begun) > ttl
-	})
+	}))
 	for i, lease := range held {
 		if lease.Context().Err() != nil || rdb.Get(t.Context(), fmt.Sprint("reqlock:held", i)).Val() != lease.Token() {
 			t.Errorf("lease %d: %v", i, context.Cause(lease.Context()))

@@ -19,13 +19,13 @@ const (
 	short = 4 * brief
 )
 
-// TestScenariosOnRedis plays what can happen to a lock, and compares all series with the wanted
+// TestScenariosOnRedis produces what can happen to a lock, and compares all series with the wanted
 // ones. So each scenario also shows that the gauges return to zero.
 func TestScenariosOnRedis(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		opts []core.Option
-		play func(f *fixture)
+		run  func(f *fixture)
 		want string // each line is a value and a series without the name, which is "account"
 	}{
 		"a lock that is free": {nil, func(f *fixture) { f.release(f.lock(f.locks, "k")) }, `
@@ -134,7 +134,7 @@ func TestScenariosOnRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, test.opts...)
-			test.play(f)
+			test.run(f)
 			await(t, f.reader, tableOf(t, test.want))
 		})
 	}

@@ -29,13 +29,13 @@ type link struct {
 
 	mu    sync.Mutex
 	down  bool
-	wires map[*wire]struct{}
+	conns map[*conn]struct{}
 }
 
 // newLink returns a link to the server. Its client has no timeouts, no retries and no checks,
 // so all goroutines of a synctest bubble are blocked between two commands.
 func newLink(server *miniredis.Miniredis) *link {
-	l := &link{server: server, wires: make(map[*wire]struct{})}
+	l := &link{server: server, conns: make(map[*conn]struct{})}
 	l.client = redis.NewClient(&redis.Options{
 		Dialer:                   l.dial,
 		MaxRetries:               -1,
@@ -51,38 +51,38 @@ func newLink(server *miniredis.Miniredis) *link {
 	return l
 }
 
-// dial returns a new wire. While the link is down it returns a dead wire, on which each use
+// dial returns a new connection. While the link is down it returns a connection on which each use
 // fails as on a refused connection. It does not return an error, because go-redis would print
 // the error on the standard error of the test.
 func (l *link) dial(context.Context, string, string) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.down {
-		return newDeadWire(), nil
+		return newFailedConn(), nil
 	}
-	conn, err := l.server.Dial()
+	end, err := l.server.Dial()
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: conn, link: l}
-	l.wires[w] = struct{}{}
-	return w, nil
+	c := &conn{Conn: end, link: l}
+	l.conns[c] = struct{}{}
+	return c, nil
 }
 
-// cut ends all wires and refuses new ones.
+// cut closes all connections and refuses new ones.
 func (l *link) cut() {
 	l.switching.Lock()
 	defer l.switching.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = true
-	for w := range l.wires {
-		w.fail(&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})
+	for c := range l.conns {
+		c.fail(&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})
 	}
-	clear(l.wires)
+	clear(l.conns)
 }
 
-// mend allows new wires. It first uses up the dead wires in the client's pool, so that no
+// mend allows new connections. It first uses up the failed ones in the client's pool, so that no
 // command of the test gets one.
 func (l *link) mend() {
 	l.switching.Lock()
@@ -105,7 +105,7 @@ func (l *link) isDown() bool {
 	return l.down
 }
 
-// close ends the client and all wires that are left.
+// close closes the client and all connections that are left.
 func (l *link) close() {
 	_ = l.client.Close()
 	l.cut()

@@ -77,11 +77,11 @@ func TestMendedLinkHasNoDeadConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(l.wires) != 1 {
-		t.Errorf("the link has %d connections, not 1", len(l.wires))
+	if len(l.conns) != 1 {
+		t.Errorf("the link has %d connections, not 1", len(l.conns))
 	}
-	if err := l.client.Close(); err != nil || len(l.wires) != 0 {
-		t.Errorf("closed (%v), the link has %d connections", err, len(l.wires))
+	if err := l.client.Close(); err != nil || len(l.conns) != 0 {
+		t.Errorf("closed (%v), the link has %d connections", err, len(l.conns))
 	}
 }
 
@@ -106,7 +106,7 @@ func TestLinkIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// A batch may exceed the buffer of a wire: here it has scripts, which a new server does not
+// A batch may exceed the buffer of a connection: here it has scripts, which a new server does not
 // have. The server replies to the first command before it reads the last one.
 func TestLargeBatchDoesNotDeadlock(t *testing.T) {
 	t.Parallel()

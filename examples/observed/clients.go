@@ -14,16 +14,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A scene is a few requests of several clients. The first request begins its work before
+// A scenario is a few requests of several clients. The first request begins its work before
 // the others are sent.
-type scene struct {
+type scenario struct {
 	heading string
 	paths   []string // one for each client
 }
 
-func scenes() []scene {
+func scenarios() []scenario {
 	const transfer, withdrawal, payment = "/accounts/ada/transfers", "/accounts/ada/withdrawals", "/payments"
-	return []scene{
+	return []scenario{
 		{"One transfer. A lock that is free has no span.", []string{transfer}},
 		{"Three transfers from one account. Two of them wait for their turn.", []string{transfer, transfer, transfer}},
 		{"A withdrawal during a transfer. Its route does not wait, so it is refused.", []string{transfer, withdrawal}},
@@ -39,9 +39,9 @@ type clients struct {
 	bank      *bank
 }
 
-// play sends the requests of a scene. It returns when they are answered and their traces
+// run sends the requests of a scenario. It returns when they are answered and their traces
 // are printed.
-func (c clients) play(ctx context.Context, s scene) error {
+func (c clients) run(ctx context.Context, s scenario) error {
 	var group sync.WaitGroup
 	answers := make(chan error, len(s.paths))
 	for i, path := range s.paths {

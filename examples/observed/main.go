@@ -81,7 +81,7 @@ func (p program) run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 
-	err = p.play(ctx, clients{url: "http://" + listener.Addr().String(), payment: rand.Text(), telemetry: t, bank: b})
+	err = p.print(ctx, clients{url: "http://" + listener.Addr().String(), payment: rand.Text(), telemetry: t, bank: b})
 	if p.serve && err == nil {
 		select {
 		case err = <-served:
@@ -93,11 +93,11 @@ func (p program) run(ctx context.Context) error {
 	return errors.Join(err, server.Shutdown(closing), locks.Close(closing), t.close(closing))
 }
 
-// play sends the requests of the clients, and prints what can be seen of them.
-func (p program) play(ctx context.Context, c clients) error {
-	for _, s := range scenes() {
+// print sends the requests of the clients, and prints their spans and metrics.
+func (p program) print(ctx context.Context, c clients) error {
+	for _, s := range scenarios() {
 		fmt.Fprintf(p.out, "── %s\n\n", s.heading)
-		if err := c.play(ctx, s); err != nil {
+		if err := c.run(ctx, s); err != nil {
 			return err
 		}
 	}

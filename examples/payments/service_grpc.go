@@ -98,7 +98,7 @@ func (s *grpcService) Transfer(ctx context.Context, m *pb.TransferRequest) (*pb.
 	if err != nil {
 		return nil, grpcStatusOf(err)
 	}
-	_ = grpc.SetHeader(ctx, metadata.Pairs( // the transfer is made, whether the client hears its number or not
+	_ = grpc.SetHeader(ctx, metadata.Pairs( // the transfer is made, whether the client receives its number or not
 		"transfer-number", strconv.Itoa(made.Number),
 		"transfer-at", made.At.Format(time.RFC3339Nano),
 	))

@@ -87,7 +87,7 @@ const (
 // A Handover is the way in which a lease came to its holder.
 type Handover int8
 
-// The kinds of hand-over.
+// The kinds of Handover.
 const (
 	Free    Handover = iota + 1 // the key was free
 	Awaited                     // another held the key first

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/reqlock/reqlock/internal/backoff"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -71,7 +72,7 @@ func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
 		if err == nil || last || !store.FaultOf(err).Temporary || time.Now().After(over) {
 			return
 		}
-		timer := time.NewTimer(backoff(retries))
+		timer := time.NewTimer(backoff.Pause(retries, minPause, maxPause))
 		select {
 		case <-timer.C:
 		case <-closing:
@@ -116,7 +117,7 @@ func (e *Engine) releaseUntil(r store.ReleaseRequest, over time.Time, done func(
 			unknown = unknown || store.FaultOf(err).Unknown
 			r.Inline = false
 			retries++
-			time.AfterFunc(backoff(retries-1), func() { e.store.Release(r, onResult) })
+			time.AfterFunc(backoff.Pause(retries-1, minPause, maxPause), func() { e.store.Release(r, onResult) })
 			return
 		case unknown && released.Status == store.NotHeld:
 			released.Status = store.Unsure

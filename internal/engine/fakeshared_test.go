@@ -42,7 +42,7 @@ func placesOf(token string) int {
 	}
 }
 
-// out returns the phase of the key; nil if no shared leases are out. Leases that have lapsed
+// out returns the phase of the key; nil if no shared leases are out. Leases that have expired
 // are gone.
 func (s *fakeServer) out(key string) *phase {
 	p := s.phases[key]

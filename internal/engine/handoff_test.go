@@ -121,7 +121,7 @@ func TestOldHoldDoesNotTouchNextHold(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
 		waiting(t, e, request(WaitForever), func(next *Hold) {
-			release(t, h) // a second release, after the hand-over
+			release(t, h) // a second release, after the hand-off
 			if !next.Alive() || s.value("k") != next.Token() || h.Alive() {
 				t.Error("a late release of an earlier holder ended this one")
 			}

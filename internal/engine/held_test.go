@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A lease that its owner forgot is reported again and again, with a growing interval.
+// A lease that is not released is reported again and again, with a growing interval.
 func TestHeldLongIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

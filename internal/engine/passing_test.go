@@ -57,7 +57,7 @@ func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
 	})
 }
 
-// A command of a hand-over fails, and the next command hangs. If the wait of a
+// A command of a hand-off fails, and the next command hangs. If the wait of a
 // waiter ends meanwhile, it is refused because of the fault, not because of contention.
 func TestFaultOfHandOffReachesWaiter(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/backoff"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -45,7 +46,7 @@ func (p *pauses) afterSplit() time.Duration {
 func (p *pauses) after(answer store.Answer, err error, notListening bool) time.Duration {
 	if err != nil || answer.Granted { // granted: the grant was too late
 		p.faults++
-		return backoff(p.faults - 1)
+		return backoff.Pause(p.faults-1, minPause, maxPause)
 	}
 	p.faults, p.splits = 0, 0
 	if !answer.ForeignHolder && !notListening {
@@ -54,16 +55,6 @@ func (p *pauses) after(answer store.Answer, err error, notListening bool) time.D
 	}
 	p.polls++
 	return untilExpiry(answer.Remaining, pollPauses[min(p.polls, len(pollPauses))-1])
-}
-
-// backoff returns a random part, at least half, of a span that doubles with each retry
-// from minPause to maxPause.
-func backoff(retries int) time.Duration {
-	span := maxPause
-	if retries < 6 { // 5 ms doubled six times is longer than maxPause
-		span = min(minPause<<retries, maxPause)
-	}
-	return span/2 + rand.N(span/2) //nolint:gosec // jitter needs no secret randomness
 }
 
 // jitter adds up to a quarter, so that the waiters of many processes do not check the

@@ -22,14 +22,20 @@ func TestWaitingEventReadsNoRecycledQueue(t *testing.T) {
 	})
 	s.set("k", "other:1", time.Hour)
 	var group sync.WaitGroup
-	for range 2 {
-		group.Go(func() { _, _ = e.Acquire(context.Background(), request(WaitForever)) })
+	var errs [2]error
+	for i := range errs {
+		group.Go(func() { _, errs[i] = e.Acquire(context.Background(), request(WaitForever)) })
 		time.Sleep(50 * time.Millisecond) // orders nothing for the race detector
 	}
 	if err := e.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
 	group.Wait()
+	for _, err := range errs {
+		if reasonOf(t, err) != ClosedDown {
+			t.Errorf("after Close: %v", err)
+		}
+	}
 }
 
 // An Extend that crosses the loss and the release of its lease does not read a queue

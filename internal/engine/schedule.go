@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A schedule knows when each held lease is due: to be renewed, or to end. An engine has
+// A schedule has the time at which each held lease is due to be renewed, or ends. An engine has
 // one, with one timer and no goroutine, so a held lease needs no timer and no
 // goroutine. Its mutex is locked after a shard's mutex.
 type schedule struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // faultScenarios make Redis unavailable, or lose data or replies.
@@ -52,9 +53,9 @@ func downMeanwhile(e *environment) {
 		}
 	}
 	e.proxy.Refuse(false)
-	for e.rdb.Exists(e.Context(), e.prefix+"i:"+e.endpointKey("down")).Val() == 1 {
-		time.Sleep(time.Millisecond)
-	}
+	suite.Eventually(e.T, "the lock ends", func() bool {
+		return e.rdb.Exists(e.Context(), e.prefix+"i:"+e.endpointKey("down")).Val() == 0
+	})
 	// Redis may still execute a commit that was given up.
 	before := s.runs.Load()
 	switch copied := s.do(s.Context(), payment("down")); {

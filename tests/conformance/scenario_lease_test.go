@@ -44,9 +44,9 @@ func (e *environment) beginAndLose(key string) {
 	}
 	receive(e.T, "the lease ends", attempt.Lease().Context().Done())
 	lock := e.prefix + attempt.Lease().Key()
-	for e.rdb.Exists(e.Context(), lock).Val() == 1 { // Redis keeps the lock a little longer than the lease
-		time.Sleep(time.Millisecond)
-	}
+	suite.Eventually(e.T, "the lock ends", func() bool { // Redis keeps the lock a little longer than the lease
+		return e.rdb.Exists(e.Context(), lock).Val() == 0
+	})
 }
 
 func attemptDies(e *environment) {

@@ -89,7 +89,7 @@ func waitForAnother(e *environment) {
 	<-freed
 }
 
-// The observer hears once of a middleware, and once of an endpoint, that may wait for longer
+// The observer gets one event of a middleware, and one of an endpoint, that may wait for longer
 // than their server allows an answer to take.
 func waitBeyondWriteTimeout(e *environment) {
 	serverKey := http.ServerContextKey

@@ -75,3 +75,9 @@ func isNamed(function string) bool {
 	names = append(names, ".Permits", ".Shared", ".SharedWhen", ".SharedReads") // around a variable
 	return slices.ContainsFunc(names, func(suffix string) bool { return strings.HasSuffix(function, suffix) })
 }
+
+// hasModule reports whether the folder is a module of its own.
+func hasModule(files fs.FS, dir string) bool {
+	_, err := fs.Stat(files, path.Join(dir, "go.mod"))
+	return err == nil
+}

@@ -17,6 +17,9 @@ type rule struct {
 	Mode  string   `yaml:"list-mode"`
 	Files []string `yaml:"files"`
 	Allow []string `yaml:"allow"`
+	Deny  []struct {
+		Package string `yaml:"pkg"`
+	} `yaml:"deny"`
 }
 
 // matches reports whether the rule applies to a file.
@@ -49,6 +52,7 @@ func rules(t *testing.T) map[string]rule {
 	}
 	var config struct {
 		Linters struct {
+			Enable   []string `yaml:"enable"`
 			Settings struct {
 				Depguard struct {
 					Rules map[string]rule `yaml:"rules"`
@@ -59,8 +63,8 @@ func rules(t *testing.T) map[string]rule {
 	if err := yaml.Unmarshal(text, &config); err != nil {
 		t.Fatal(err)
 	}
-	if len(config.Linters.Settings.Depguard.Rules) == 0 {
-		t.Fatal("the linter's settings have no rules of imports")
+	if !slices.Contains(config.Linters.Enable, "depguard") || len(config.Linters.Settings.Depguard.Rules) == 0 {
+		t.Fatal("the linter checks no rules of imports")
 	}
 	return config.Linters.Settings.Depguard.Rules
 }
@@ -72,8 +76,8 @@ func TestEachGlobOfARuleMatchesFiles(t *testing.T) {
 			if strings.HasPrefix(glob, "!") {
 				continue
 			}
-			if !slices.ContainsFunc(all, func(s source) bool { return pattern(glob).MatchString("/" + s.path) }) {
-				t.Errorf("rule %s: %s matches no file", name, glob)
+			if !slices.ContainsFunc(all, func(s source) bool { return r.matches(s.path) && pattern(glob).MatchString("/"+s.path) }) {
+				t.Errorf("rule %s: %s matches no file that the rule does not exclude", name, glob)
 			}
 		}
 	}
@@ -140,11 +144,21 @@ func TestEachAllowedImportOfARuleIsImported(t *testing.T) {
 			}
 			allowed = strings.TrimSuffix(allowed, "$") // not the packages below it
 			if !slices.ContainsFunc(all, func(s source) bool {
-				return r.matches(s.path) && slices.ContainsFunc(s.imports, func(imported string) bool {
-					return imported == allowed || strings.HasPrefix(imported, allowed+"/")
-				})
+				return r.matches(s.path) && s.isImporterOf(allowed)
 			}) {
 				t.Errorf("rule %s: no file that it matches imports %s", name, allowed)
+			}
+		}
+	}
+}
+
+// A denied path that no package has denies nothing.
+func TestEachDeniedImportIsImportedElsewhere(t *testing.T) {
+	all := sources(t)
+	for name, r := range rules(t) {
+		for _, denied := range r.Deny {
+			if !slices.ContainsFunc(all, func(s source) bool { return s.isImporterOf(denied.Package) }) {
+				t.Errorf("rule %s: no file imports %s", name, denied.Package)
 			}
 		}
 	}

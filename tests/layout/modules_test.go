@@ -1,23 +1,21 @@
 package layout
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"testing"
 )
 
 func TestEachModuleIsUpdatedAndChecked(t *testing.T) {
 	top := root(t)
-	var files []string
-	for _, file := range []string{".github/dependabot.yml", ".github/workflows/ci.yml", ".ci/run"} {
-		text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, file, string(text))
+	mentions := map[string]string{ // by file, how it names a module: a bare name may also be that of something else
+		".github/dependabot.yml":   `(?m)/%s(,|\]|$)`,
+		".github/workflows/ci.yml": `(?m)working-directory: %s$`,
+		".ci/run":                  `\(cd %s &&`,
 	}
 	var modules []string
 	for _, pattern := range []string{"*/go.mod", "*/*/go.mod"} {
@@ -32,9 +30,13 @@ func TestEachModuleIsUpdatedAndChecked(t *testing.T) {
 	}
 	for _, file := range modules {
 		dir := path.Dir(file)
-		for i := 0; i < len(files); i += 2 {
-			if !strings.Contains(files[i+1], dir) {
-				t.Errorf("%s does not name the module %s", files[i], dir)
+		for name, mention := range mentions {
+			text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !regexp.MustCompile(fmt.Sprintf(mention, dir)).Match(text) {
+				t.Errorf("%s does not name the module %s", name, dir)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,14 +40,21 @@ func root(t *testing.T) string {
 	}
 }
 
-// A source is a Go file of the main module that is not a test.
+// A source is a Go file of this repository that is not a test.
 type source struct {
 	path    string   // from the root, with slashes
 	imports []string // their paths
 }
 
-// sources returns the Go files of the main module, without tests, and without the
-// modules inside it.
+// isImporterOf reports whether the file imports the package or one below it.
+func (s source) isImporterOf(path string) bool {
+	return slices.ContainsFunc(s.imports, func(imported string) bool {
+		return imported == path || strings.HasPrefix(imported, path+"/")
+	})
+}
+
+// sources returns the Go files of the repository without tests. The linter reads those of
+// all modules by the same rules.
 func sources(t *testing.T) []source {
 	t.Helper()
 	var found []source
@@ -55,7 +63,7 @@ func sources(t *testing.T) []source {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (strings.HasPrefix(path.Base(name), ".") || hasModule(files, name)):
+		case entry.IsDir() && name != "." && (strings.HasPrefix(path.Base(name), ".") || path.Base(name) == "out"):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
@@ -83,10 +91,4 @@ func sources(t *testing.T) []source {
 		t.Fatal(err)
 	}
 	return found
-}
-
-// hasModule reports whether the folder is a module of its own.
-func hasModule(files fs.FS, dir string) bool {
-	_, err := fs.Stat(files, path.Join(dir, "go.mod"))
-	return err == nil
 }

@@ -32,8 +32,8 @@ func TestPrometheusFiresAlerts(t *testing.T) {
 	program := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(program.Close)
 	p := startPrometheus(t, program.Listener.Addr().String(), withoutDelay(t))
-	s := newScenes(t, exporter)
-	s.playAll()
+	s := newScenarios(t, exporter)
+	s.runAll()
 	held := s.lock(s.locks, "held") // its renewals fail
 	s.server.Kill()
 	unlocked := s.locks.With(core.WithFailOpen(true), core.WithName("report"))

@@ -20,6 +20,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The stats handler runs around the chain. The handler runs in its span and under the
@@ -100,11 +101,7 @@ func serve(
 // checkSpan waits for the only span of a call, and compares its status.
 func checkSpan(t *testing.T, spans *tracetest.SpanRecorder, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); len(spans.Ended()) == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no span has ended")
-		}
-	}
+	suite.Eventually(t, "a span ends", func() bool { return len(spans.Ended()) > 0 })
 	attributes := spans.Ended()[0].Attributes()
 	if !slices.Contains(attributes, attribute.String("rpc.response.status_code", want)) {
 		t.Errorf("the span has another status than %s: %v", want, attributes)

@@ -1,6 +1,7 @@
-// Package oteltest shows that the interceptors of grpclock go together with the
-// stats handler of otelgrpc and the recovery of go-grpc-middleware. It is a
-// module of its own so that reqlock needs neither.
+// Package oteltest tests otellock and the adapters together with what services use beside
+// them: the instrumentation of each framework and of go-redis for OpenTelemetry, the recovery
+// of go-grpc-middleware, and a Prometheus with the alerts and the dashboard of otellock. It is a
+// module of its own, so that reqlock needs none of these.
 //
-// There is nothing in this package but its tests.
+// The package has only tests.
 package oteltest

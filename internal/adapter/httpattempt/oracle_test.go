@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A talk is what a handler and its client observe in an exchange.
-type talk struct {
+// A transcript is what a handler and its client observe in an exchange.
+type transcript struct {
 	Handler []string // the results of its calls
 	Early   []string // informational answers
 	Status  int
@@ -35,9 +35,9 @@ func TestLikeNetHTTP(t *testing.T) {
 	for name, s := range scripts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := listen(t, s, func(h http.HandlerFunc) http.HandlerFunc { return h })
+			want := transcriptOf(t, s, func(h http.HandlerFunc) http.HandlerFunc { return h })
 			for _, limit := range []int{plenty, 1, 40} {
-				got := listen(t, s, func(h http.HandlerFunc) http.HandlerFunc { return recording(h, limit) })
+				got := transcriptOf(t, s, func(h http.HandlerFunc) http.HandlerFunc { return recording(h, limit) })
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("with records of %d bytes:\n%+v, without recorder\n%+v", limit, got, want)
 				}
@@ -46,8 +46,8 @@ func TestLikeNetHTTP(t *testing.T) {
 	}
 }
 
-// listen serves a script behind a middleware, and returns the talk.
-func listen(t *testing.T, s script, middleware func(http.HandlerFunc) http.HandlerFunc) (seen talk) {
+// transcriptOf serves a script behind a middleware, and returns its transcript.
+func transcriptOf(t *testing.T, s script, middleware func(http.HandlerFunc) http.HandlerFunc) (seen transcript) {
 	t.Helper()
 	say := func(results ...any) { seen.Handler = append(seen.Handler, fmt.Sprint(results...)) }
 	done := make(chan struct{})

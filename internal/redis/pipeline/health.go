@@ -2,11 +2,11 @@ package pipeline
 
 import (
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/backoff"
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
@@ -131,10 +131,9 @@ const probeBound = 500 * time.Millisecond
 
 // probeLater sets the timer of the next probe. The caller has locked mu.
 func (h *health) probeLater() {
-	span := min(minProbePause<<min(h.probes, 6), maxProbePause)
 	h.probing = true
+	h.timer = time.AfterFunc(backoff.Pause(h.probes, minProbePause, maxProbePause), h.probe)
 	h.probes++
-	h.timer = time.AfterFunc(span/2+rand.N(span/2), h.probe) //nolint:gosec // jitter needs no secret randomness
 }
 
 // probe sends a probe if the server still serves no command. Probes end when the Pipeline

@@ -37,7 +37,9 @@ func TestHookMayDeriveContext(t *testing.T) {
 	makeFast(t, s)
 	for range 50 {
 		_, answered := takeInline(s, inline("k"))
-		<-answered
+		if got := <-answered; got.err != nil || !got.answer.Granted {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ type shardChannel struct {
 	ready        chan struct{} // closed when the server has confirmed the subscription
 	mayHaveMoved bool          // the slot's master may have changed
 	resolveAt    time.Time     // while pending: when to resolve the master
-	backoff      time.Duration // the pause before the next attempt
+	tries        int           // how often the master was resolved since the last success
 	// heapIndex is the channel's index in the heap of pending channels plus 1. It is 0
 	// while the channel is not pending.
 	heapIndex int
@@ -38,8 +38,8 @@ func (c *shardChannel) detach() {
 	}
 }
 
-// postpone sets resolveAt to the end of the backoff and grows the backoff.
+// postpone sets resolveAt to the end of the next pause.
 func (c *shardChannel) postpone(timing timing) {
-	c.resolveAt = time.Now().Add(jittered(c.backoff))
-	c.backoff = timing.next(c.backoff)
+	c.resolveAt = time.Now().Add(timing.pauseAfter(c.tries))
+	c.tries++
 }

@@ -141,7 +141,7 @@ func (s *shardedSubscriptions) recheck(c *shardChannel) {
 // master again. The caller has locked mu.
 func (s *shardedSubscriptions) invalidate(c *shardChannel) {
 	if c.isConfirmed {
-		c.backoff = s.timing.minBackoff
+		c.tries = 0
 	}
 	c.detach()
 	c.mayHaveMoved = true

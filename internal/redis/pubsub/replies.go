@@ -69,7 +69,7 @@ func (c *shardConn) handleSubscribed(name string) {
 		ready = nil // an earlier reply has closed it
 	}
 	channel.isConfirmed, channel.confirmedAt = true, time.Now()
-	channel.backoff = s.timing.minBackoff
+	channel.tries = 0
 	channel.postpone(s.timing)
 	s.resolve(channel)
 	s.mu.Unlock()

@@ -67,7 +67,7 @@ func (s *shardedSubscriptions) listen(key string) (ready <-chan struct{}, stop f
 	if c == nil {
 		c = &shardChannel{
 			key: key, lock: lock, name: s.names.ShardChannel(lock, s.process),
-			ready: make(chan struct{}), backoff: s.timing.minBackoff,
+			ready: make(chan struct{}),
 		}
 		s.channels[lock] = c
 		s.resolve(c)

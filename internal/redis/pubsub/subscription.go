@@ -24,19 +24,17 @@ type callbacks struct {
 
 // run keeps the subscription until ctx ends.
 func (s *subscription) run(ctx context.Context, events callbacks) {
-	backoff := s.timing.minBackoff
-	for {
+	for tries := 0; ; tries++ {
 		if s.connect(ctx, events) {
-			backoff = s.timing.minBackoff
+			tries = 0
 		}
-		timer := time.NewTimer(jittered(backoff))
+		timer := time.NewTimer(s.timing.pauseAfter(tries))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		}
-		backoff = s.timing.next(backoff)
 	}
 }
 

@@ -1,8 +1,9 @@
 package pubsub
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/backoff"
 )
 
 // timing are the durations and timeouts of subscriptions.
@@ -28,11 +29,7 @@ func defaultTiming() timing {
 	}
 }
 
-// next returns the backoff after a backoff and a failed attempt.
-func (t timing) next(backoff time.Duration) time.Duration { return min(2*backoff, t.maxBackoff) }
-
-// jittered returns a random duration between half of the pause and all of it, so that
-// clients of the same failed server do not return at the same moment.
-func jittered(pause time.Duration) time.Duration {
-	return pause/2 + rand.N(pause/2+1) //nolint:gosec // jitter needs no secret randomness
+// pauseAfter returns the pause after that many failed tries.
+func (t timing) pauseAfter(tries int) time.Duration {
+	return backoff.Pause(tries, t.minBackoff, t.maxBackoff)
 }

@@ -15,7 +15,7 @@
 // While shared leases are out, the value of the lock is a marker (see marker.lua), so an
 // exclusive take is refused as by any holder. Shared leases have scripts of their own. An
 // exclusive ask or release that meets the marker changes nothing, and this package sends the
-// script that knows both kinds instead. So a key without shared leases costs nothing more. A
+// script for both kinds instead. So a key without shared leases costs nothing more. A
 // marker is never passed off as a holder: see hideMarker.
 //
 // # The record

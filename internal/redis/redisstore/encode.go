@@ -148,7 +148,7 @@ func (x *operation) Command(sends int) command.Command {
 //   - TRYAGAIN for a renewal, because the slot is moving and not all keys are on one side:
 //     the renewal with the lock as its only key, and the set of a shared lease.
 //   - A brief release is not enough: the long form.
-//   - An exclusive token meets shared leases: the script that knows both.
+//   - An exclusive token meets shared leases: the script for both kinds.
 //   - A brief SET was refused: the long form, if the caller wants the holder, or if the SET
 //     may have found the token of an earlier send.
 func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int) command.Command {

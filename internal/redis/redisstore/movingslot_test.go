@@ -66,7 +66,7 @@ func TestSharedTransitionsWhileSlotMoves(t *testing.T) {
 	t.Parallel()
 	move := newSlotMove(t, redistest.StartCluster(t))
 	tests := slices.Concat(sharedAsks, sharedReleases, sharedRenewals, exclusiveBesideShared)
-	tests = slices.DeleteFunc(tests, func(test sceneTest) bool {
+	tests = slices.DeleteFunc(tests, func(test sharedTransition) bool {
 		k, rest, _ := strings.Cut(string(test.before), "|")
 		queue, set, _ := strings.Cut(rest, "|")
 		hasAll := strings.TrimSpace(k) != "-" && strings.TrimSpace(queue) != "" && strings.TrimSpace(set) != "" && !strings.Contains(test.name, "attempt")
@@ -98,9 +98,9 @@ func TestSharedTransitionsWhileSlotMoves(t *testing.T) {
 	}
 	t.Run("renew without a queue", func(t *testing.T) {
 		s := newStore(t, move.rdb)
-		scene("shared 9 | | A1*=9").put(t, move.rdb)
+		sharedState("shared 9 | | A1*=9").put(t, move.rdb)
 		defer move.begin()()
-		if got, err := s.Renew(t.Context(), sceneRequest("A1*")); err != nil || !got.Held || got.Waiting != store.WaitingUnknown {
+		if got, err := s.Renew(t.Context(), namedRequest("A1*")); err != nil || !got.Held || got.Waiting != store.WaitingUnknown {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-var sharedAsks = []sceneTest{
+var sharedAsks = []sharedTransition{
 	{name: "a reader, free", do: asks("A1*"), first: "granted, 0 waiting", after: "shared 10 | | A1*=10"},
 	{name: "a permit, free", do: asks("A1/5"), first: "granted, 0 waiting", after: "shared 10 | | A1/5=10"},
 	{
@@ -173,7 +173,7 @@ var sharedAsks = []sceneTest{
 	{name: "a set without a marker has no number", before: "- | | B1*=9", do: asks("A1*", "number"), first: "granted, 0 waiting, number N", after: "shared 10 #N | | A1*=10"},
 }
 
-var sharedReleases = []sceneTest{
+var sharedReleases = []sharedTransition{
 	{name: "the last lease", before: "shared 9 | | A1*=9", do: releases("A1*", ""), first: "freed", second: "not held", after: "- | |"},
 	{name: "one of two: the marker lives as long as the other", before: "shared 30 | | A1*=30 B1*=5", do: releases("A1*", ""), first: "freed", second: "not held", after: "shared 5 | | B1*=5"},
 	{
@@ -235,7 +235,7 @@ var sharedReleases = []sceneTest{
 	{name: "a release never touches a foreign holder", before: "x! 10 | | A1*=9", do: releases("A1*", ""), first: "not held", after: "x! 10 | | A1*=9"},
 }
 
-var sharedRenewals = []sceneTest{
+var sharedRenewals = []sharedTransition{
 	{name: "renew", before: "shared 9 | C1 | A1*=2 B1*=9", do: renews("A1*", 0), first: "held, 1 waiting", after: "shared 10 | C1 | B1*=9 A1*=10"},
 	{name: "renew: leases that have ended are removed", before: "shared 9 | | C1*=-2 A1*=2", do: renews("A1*", 0), first: "held, 0 waiting", after: "shared 10 | | A1*=10"},
 	{name: "renew brings back no lease", before: "shared 9 | | A1*=-1 B1*=9", do: renews("A1*", 0), first: "lost", after: "shared 9 | | A1*=-1 B1*=9"},
@@ -248,7 +248,7 @@ var sharedRenewals = []sceneTest{
 }
 
 // exclusiveBesideShared are transitions of exclusive tokens that meet shared ones.
-var exclusiveBesideShared = []sceneTest{
+var exclusiveBesideShared = []sharedTransition{
 	{name: "take, a reader is out", before: "shared 9 | | B1*=9", listening: "B", do: takes("A1"), first: "shared, 0", after: "shared 9 | | B1*=9"},
 	{name: "ask, free, a reader is first: the reader gets K", before: "- | B1* |", listening: "B", do: asks("A1"), first: "held by B1*, 1", after: "B1* 1 | A1 |", hints: "B1* B1*"},
 	{name: "ask, free, a dead writer and a reader", before: "- | C1 B1* |", listening: "B", do: asks("A1"), first: "held by B1*, 1", after: "B1* 1 | A1 |", hints: "B1* B1*"},
@@ -277,7 +277,7 @@ var exclusiveBesideShared = []sceneTest{
 func TestSharedTransitions(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
-		checkScenes(t, rdb, newStore(t, rdb).subscriber.Mode().(string))
+		checkSharedTransitions(t, rdb, newStore(t, rdb).subscriber.Mode().(string))
 	})
 }
 
@@ -286,12 +286,12 @@ func TestSharedTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
-	checkScenes(t, server.Client(t), "S")
+	checkSharedTransitions(t, server.Client(t), "S")
 }
 
-func checkScenes(t *testing.T, rdb redis.UniversalClient, mode string) {
+func checkSharedTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 	t.Helper()
-	for kind, tests := range map[string][]sceneTest{
+	for kind, tests := range map[string][]sharedTransition{
 		"ask": sharedAsks, "release": sharedReleases, "renew": sharedRenewals, "exclusive": exclusiveBesideShared,
 	} {
 		for _, test := range tests {
@@ -315,12 +315,12 @@ func TestOneScriptGrantsABoundedNumberOfLeases(t *testing.T) {
 		for i := range 150 {
 			before += fmt.Sprintf("B%d* ", i+1)
 		}
-		scene(before+"C1 |").put(t, rdb)
+		sharedState(before+"C1 |").put(t, rdb)
 		for i, want := range []struct {
 			name            string
 			waiting, leases int
 		}{{"A1*", 88, 64}, {"B1*", 24, 128}, {"B2*", 1, 151}, {"B3*", 1, 151}} {
-			got, err := s.Enqueue(t.Context(), sceneRequest(want.name))
+			got, err := s.Enqueue(t.Context(), namedRequest(want.name))
 			leases := rdb.ZRange(t.Context(), storetest.SharedName, 0, -1).Val()
 			if err != nil || !got.Granted || got.Waiting != want.waiting || len(leases) != want.leases {
 				t.Errorf("ask %d: %+v, %v, and %d leases are out", i, got, err, len(leases))

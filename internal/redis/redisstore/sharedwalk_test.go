@@ -17,7 +17,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A walk sends random commands of several processes, and judges each answer and each state.
+// A walk sends random commands of several processes, and checks each answer and each state.
 type walk struct {
 	rdb     redis.UniversalClient
 	store   *syncStore
@@ -53,9 +53,10 @@ func (s *walkState) names() []string {
 	return all
 }
 
-func (w *walk) look(t *testing.T) (s walkState) {
+// state returns the state of the server.
+func (w *walk) state(t *testing.T) (s walkState) {
 	t.Helper()
-	text, inQueue := strings.Fields(string(sceneOf(t, w.rdb))), 0
+	text, inQueue := strings.Fields(string(sharedStateOf(t, w.rdb))), 0
 	s.marked = text[0] == "shared"
 	if !s.marked && text[0] != "-" {
 		s.alone = text[0]
@@ -98,7 +99,7 @@ func (w *walk) newName() string {
 	return fmt.Sprint(walkProcesses[w.rand.IntN(len(walkProcesses))], w.issued, w.kinds[w.rand.IntN(len(w.kinds))])
 }
 
-// toggle makes a process listen, or not, and waits until the server has noticed it.
+// toggle makes a process listen, or not, and waits until the server counts it or no longer does.
 func (w *walk) toggle(t *testing.T, process string) {
 	t.Helper()
 	channel := "p:" + processOf(process)
@@ -116,8 +117,8 @@ func (w *walk) toggle(t *testing.T, process string) {
 	}
 }
 
-// lapse ends a lease as its TTL would.
-func (w *walk) lapse(t *testing.T, s *walkState) {
+// expire ends a lease as its TTL would.
+func (w *walk) expire(t *testing.T, s *walkState) {
 	t.Helper()
 	if s.alone != "" || len(s.leases) == 1 {
 		w.rdb.Del(t.Context(), storetest.LockName, storetest.SharedName)
@@ -155,7 +156,7 @@ func (w *walk) step(t *testing.T, before *walkState) (what, own, answer string) 
 		again := own[:1] + w.newName()[1:]
 		return "release " + own + " and rejoin", again, releases(own, again)(t, w.store)
 	case n < 93:
-		w.lapse(t, before)
+		w.expire(t, before)
 	case n < 96:
 		w.toggle(t, walkProcesses[w.rand.IntN(len(walkProcesses))])
 	default:
@@ -181,8 +182,8 @@ func (w *walk) damage(t *testing.T) {
 	}
 }
 
-// judge returns what is wrong with the state after a command, or "".
-func (w *walk) judge(what, own, answer string, before, after *walkState) string {
+// check returns what is wrong with the state after a command, or "".
+func (w *walk) check(what, own, answer string, before, after *walkState) string {
 	asked := what == "ask" || what == "try"
 	isVoid := before.marked && len(before.leases) == 0 // a marker without a set: only an ask removes it
 	if after.marked != (len(after.leases) > 0) && (asked || !isVoid) {
@@ -199,11 +200,11 @@ func (w *walk) judge(what, own, answer string, before, after *walkState) string 
 			return name + " is in the queue twice, or has a lease"
 		}
 	}
-	return w.judgeGrants(what, own, before, after)
+	return w.checkGrants(what, own, before, after)
 }
 
-// judgeGrants judges which tokens were granted.
-func (w *walk) judgeGrants(what, own string, before, after *walkState) string {
+// checkGrants checks which tokens were granted.
+func (w *walk) checkGrants(what, own string, before, after *walkState) string {
 	var came []string
 	for _, name := range after.names() {
 		if after.holds(name) && !before.holds(name) {
@@ -263,7 +264,7 @@ func (w *walk) judgeGrants(what, own string, before, after *walkState) string {
 	return ""
 }
 
-// The walk covers many states that no table has. The state is judged after each command.
+// The walk covers many states that no table has. The test checks the state after each command.
 //
 //faults:row 52, 56
 func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
@@ -292,13 +293,13 @@ func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
 			if i%300 == 0 {
 				w.kinds = kinds[w.rand.IntN(len(kinds))]
 			}
-			before := w.look(t)
+			before := w.state(t)
 			what, own, answer := w.step(t, &before)
 			if answer == "" {
 				continue
 			}
-			after := w.look(t)
-			if wrong := w.judge(what, own, answer, &before, &after); wrong != "" {
+			after := w.state(t)
+			if wrong := w.check(what, own, answer, &before, &after); wrong != "" {
 				t.Fatalf("seed %d, step %d, %s %s: %s: %s\nbefore %+v\nafter  %+v", seed, i, what, own, answer, wrong, before, after)
 			}
 			for len(after.queue) > 12 { // so that tokens are granted, too

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/testkit/child"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -121,7 +122,7 @@ func TestCleanupEndsGroups(t *testing.T) {
 	t.Parallel()
 	Program(t) // skips the test where there is no server
 	var servers group
-	var children []*process
+	var children []*child.Process
 	t.Run("inner", func(t *testing.T) {
 		cluster, sentinels := StartCluster(t), StartSentinel(t)
 		servers = slices.Concat(cluster.nodes, sentinels.all())
@@ -137,8 +138,8 @@ func TestCleanupEndsGroups(t *testing.T) {
 		t.Fatalf("got %d servers", len(servers))
 	}
 	for _, child := range children { // not their ports, which others may use by now
-		if !child.exited() {
-			t.Errorf("process %d is not reaped", child.child.Pid)
+		if !child.HasEnded() {
+			t.Errorf("process %d is not reaped", child.Pid())
 		}
 	}
 }

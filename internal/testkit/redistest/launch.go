@@ -114,7 +114,7 @@ func (s *Server) arguments() []string {
 // end kills the current run, if there is one. The caller holds s.mu.
 func (s *Server) end() {
 	if s.proc != nil {
-		s.proc.kill()
+		s.proc.Kill()
 		s.proc = nil
 	}
 	s.paused = false

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/child"
 )
 
 const (
@@ -25,21 +27,21 @@ var errExited = errors.New("redis-server has exited")
 
 // awaitReady returns when this process answers at addr. User is the user of the connection,
 // or "" for the default user.
-func awaitReady(proc *process, addr, user string) error {
+func awaitReady(proc *child.Process, addr, user string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
 	for {
-		err := ask(ctx, addr, user, proc.child.Pid)
+		err := ask(ctx, addr, user, proc.Pid())
 		// Another server that took the port may answer. It has another process id, but with
 		// a password the id cannot be read. So the last check is whether the process runs.
-		if proc.exited() {
+		if proc.HasEnded() {
 			return errExited
 		}
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-proc.done:
+		case <-proc.Done():
 			return errExited
 		case <-ctx.Done():
 			return fmt.Errorf("no answer in %v: %w", readyTimeout, err)

@@ -62,7 +62,7 @@ func (s *Server) RefuseMaster(on bool) {
 func (s *Server) isUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.proc != nil && !s.paused && !s.proc.exited()
+	return s.proc != nil && !s.paused && !s.proc.HasEnded()
 }
 
 // mustRun runs a command on the server, which must succeed.

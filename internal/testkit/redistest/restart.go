@@ -53,7 +53,7 @@ func (s *Server) RestartWithData() {
 	// process counts.
 	err := s.admin().Do(s.tb.Context(), "SHUTDOWN", "SAVE", "NOW").Err()
 	select {
-	case <-s.proc.done:
+	case <-s.proc.Done():
 	case <-time.After(readyTimeout):
 		s.tb.Fatalf("restart redis-server with data: it does not end: %v\n%s", err, s.log())
 	}

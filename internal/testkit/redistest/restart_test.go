@@ -19,7 +19,7 @@ func TestRestartWithData(t *testing.T) {
 		}
 		old := server.proc
 		server.RestartWithData()
-		if !old.exited() || server.proc == old {
+		if !old.HasEnded() || server.proc == old {
 			t.Fatal("the server was not restarted")
 		}
 		if got := client.Get(t.Context(), "k").Val(); got != value {

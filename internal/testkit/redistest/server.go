@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/testkit/child"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -35,7 +36,7 @@ type Server struct {
 	admin func() *redis.Client // for commands of this package
 
 	mu     sync.Mutex
-	proc   *process // the current run; nil after Kill
+	proc   *child.Process // the current run; nil after Kill
 	paused bool
 }
 
@@ -106,7 +107,7 @@ func (s *Server) Pause() {
 	if s.proc == nil {
 		s.tb.Fatalf("pause redis-server: it is not running")
 	}
-	if err := s.proc.pause(); err != nil {
+	if err := s.proc.Pause(); err != nil {
 		s.tb.Fatalf("pause redis-server: %v", err)
 	}
 	s.paused = true
@@ -120,7 +121,7 @@ func (s *Server) Resume() {
 	if s.proc == nil {
 		s.tb.Fatalf("resume redis-server: it is not running")
 	}
-	if err := s.proc.resume(); err != nil {
+	if err := s.proc.Resume(); err != nil {
 		s.tb.Fatalf("resume redis-server: %v", err)
 	}
 	s.paused = false

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/child"
 )
 
 func TestStartAnswersWithArgs(t *testing.T) {
@@ -145,15 +147,15 @@ func TestPauseOfKilledServer(t *testing.T) {
 
 func TestCleanupEndsServer(t *testing.T) {
 	t.Parallel()
-	var children []*process
+	var children []*child.Process
 	t.Run("inner", func(t *testing.T) {
 		first, second := Start(t), Start(t)
 		second.Pause()
 		children = append(children, first.proc, second.proc)
 	})
 	for _, child := range children { // not their ports, which others may use by now
-		if !child.exited() {
-			t.Errorf("process %d is not reaped", child.child.Pid)
+		if !child.HasEnded() {
+			t.Errorf("process %d is not reaped", child.Pid())
 		}
 	}
 }

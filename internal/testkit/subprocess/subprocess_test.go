@@ -49,7 +49,7 @@ func TestChild(t *testing.T) {
 		}
 	case nest:
 		nested := Start(t, "TestChild", childOrders{Mode: sleep})
-		Report("nested", strconv.Itoa(nested.child.Pid))
+		Report("nested", strconv.Itoa(nested.Pid()))
 		AwaitStop()
 	case sleep:
 		time.Sleep(suiteTimeout)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/testkit/child"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
@@ -68,7 +70,7 @@ func TestClusterSumsUpItsNodes(t *testing.T) {
 	}
 	for _, node := range c.nodes {
 		select {
-		case <-node.process.done:
+		case <-node.process.Done():
 		default:
 			t.Errorf("%s still runs", node.Addr)
 		}
@@ -143,11 +145,14 @@ func TestServerThatEndedIsNotOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	close(ended)
+	ended, err := child.Start(exec.CommandContext(t.Context(), "true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ended.Done()
 	s := &Server{
 		Client:  redis.NewClient(&redis.Options{Addr: net.JoinHostPort(loopback, strconv.Itoa(p.clients)), MaxRetries: -1, DialerRetries: 1}),
-		process: &process{done: ended},
+		process: ended,
 	}
 	defer func() { _ = s.Client.Close() }()
 	if err := s.isChild(t.Context()); !errors.Is(err, errExited) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/child"
 )
 
 const (
@@ -33,7 +35,7 @@ type Server struct {
 	Client *redis.Client
 
 	ports   ports
-	process *process
+	process *child.Process
 	dir     string
 }
 
@@ -105,13 +107,13 @@ func start(ctx context.Context, program, dir string, p ports) (*Server, error) {
 		dir:     dir,
 	}
 	if err := s.await(ctx); err != nil {
-		process.kill()
+		process.Kill()
 		return nil, err
 	}
 	s.Client = redis.NewClient(&redis.Options{Addr: s.Addr})
 	if err := s.isChild(ctx); err != nil {
 		_ = s.Client.Close()
-		process.kill()
+		process.Kill()
 		return nil, err
 	}
 	return s, nil
@@ -141,7 +143,7 @@ func (s *Server) await(ctx context.Context) error {
 			return conn.Close()
 		}
 		select {
-		case <-s.process.done:
+		case <-s.process.Done():
 			return errExited
 		case <-ctx.Done():
 			return fmt.Errorf("no answer in %v: %w", startTime, err)
@@ -156,13 +158,13 @@ func (s *Server) isChild(ctx context.Context) error {
 	info, err := s.info(ctx, "server")
 	if err != nil {
 		select {
-		case <-s.process.done: // a node listens for clients before it fails to listen for nodes
+		case <-s.process.Done(): // a node listens for clients before it fails to listen for nodes
 			return fmt.Errorf("%w: %w", errExited, err)
 		default:
 			return err
 		}
 	}
-	if info["process_id"] != strconv.Itoa(s.process.child.Pid) {
+	if info["process_id"] != strconv.Itoa(s.process.Pid()) {
 		return fmt.Errorf("%w: %w", errExited, errForeign)
 	}
 	return nil
@@ -174,7 +176,7 @@ func (s *Server) Addrs() []string { return []string{s.Addr} }
 // Stop kills the server, and returns when it has ended.
 func (s *Server) Stop() error {
 	err := s.Client.Close()
-	s.process.kill()
+	s.process.Kill()
 	if removed := os.RemoveAll(s.dir); err == nil {
 		err = removed
 	}

@@ -42,7 +42,7 @@ func TestServerCountsWhatItDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-s.process.done:
+	case <-s.process.Done():
 	default:
 		t.Error("the server still runs")
 	}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -37,12 +36,7 @@ func TestCommandsCountBeforeTheyAreAnswered(t *testing.T) {
 		_, err := client.Write([]byte(ping + long + ping))
 		wrote <- errors.Join(err, client.Close())
 	}()
-	for deadline := time.Now().Add(10 * time.Second); counter.Commands() != commands; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Errorf("%d commands are counted, want %d", counter.Commands(), commands)
-			break
-		}
-	}
+	suite.Eventually(t, "all commands are counted", func() bool { return counter.Commands() == commands })
 	select {
 	case err := <-wrote:
 		t.Fatalf("all was sent, though nobody reads (%v): the test shows nothing", err)

@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // newNetwork returns a network to a server, the server, and a client that bypasses the
@@ -24,11 +26,7 @@ func newNetwork(t *testing.T) (*Network, *redistest.Server, *redis.Client) {
 
 func awaitValue(t *testing.T, client *redis.Client, key, value string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); client.Get(t.Context(), key).Val() != value; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not become %s", key, value)
-		}
-	}
+	suite.Eventually(t, key+" becomes "+value, func() bool { return client.Get(t.Context(), key).Val() == value })
 }
 
 func TestPathsLeadToTheirServers(t *testing.T) {
@@ -167,16 +165,11 @@ func TestHalfOpen(t *testing.T) {
 // awaitConnections returns when there are that many connections.
 func (l *link) awaitConnections(t *testing.T, want int) {
 	t.Helper()
-	links := func() int {
+	suite.Eventually(t, fmt.Sprint("there are ", want, " connections"), func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return len(l.connections)
-	}
-	for deadline := time.Now().Add(time.Minute); links() != want; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d connections, want %d", links(), want)
-		}
-	}
+		return len(l.connections) == want
+	})
 }
 
 func TestReset(t *testing.T) {

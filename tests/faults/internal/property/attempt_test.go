@@ -38,7 +38,7 @@ func TestAttempts(t *testing.T) {
 	for name, policy := range map[string]core.Policy{"reject": core.Reject, "rerun": core.Rerun} {
 		for _, renewed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, renewed %v", name, renewed), func(t *testing.T) {
-				checkGames(t, func(rt *rapid.T, table *deployment) {
+				checkSequences(t, func(rt *rapid.T, table *deployment) {
 					testAttempts(rt, table, policy, renewed)
 				}, core.WithInterrupted(policy), core.WithWait(0), core.WithRenewal(renewed))
 			})

@@ -29,9 +29,9 @@ type process struct {
 	network *network
 }
 
-// checkGames draws sequences of steps. Each runs on its own deployment, in a bubble with
+// checkSequences draws sequences of steps. Each runs on its own deployment, in a bubble with
 // its own clock.
-func checkGames(t *testing.T, test func(*rapid.T, *deployment), opts ...core.Option) {
+func checkSequences(t *testing.T, test func(*rapid.T, *deployment), opts ...core.Option) {
 	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
 		var ended any // the value of a panic, which must not leave the bubble
@@ -66,7 +66,7 @@ func newDeployment(opts []core.Option) *deployment {
 // newProcess returns a process. Its client has no tickers, so that all goroutines of a
 // bubble can block.
 func (t *deployment) newProcess(opts []core.Option) process {
-	network := &network{server: t.server, wires: map[*asyncConn]struct{}{}}
+	network := &network{server: t.server, conns: map[*asyncConn]struct{}{}}
 	client := redis.NewClient(&redis.Options{
 		Dialer:                   network.dial,
 		MaxRetries:               -1,

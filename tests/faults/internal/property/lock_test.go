@@ -40,7 +40,7 @@ type caller struct {
 
 func TestLocks(t *testing.T) {
 	for name, renewal := range map[string]bool{"renewed": true, "not renewed": false} {
-		t.Run(name, func(t *testing.T) { checkGames(t, testLocks, core.WithRenewal(renewal)) })
+		t.Run(name, func(t *testing.T) { checkSequences(t, testLocks, core.WithRenewal(renewal)) })
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// games is the number of sequences in each test, unless -rapid.checks sets another.
-const games = "100"
+// sequences is the number of sequences in each test, unless -rapid.checks sets another.
+const sequences = "100"
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", games); err != nil {
+	if err := flag.Set("rapid.checks", sequences); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))

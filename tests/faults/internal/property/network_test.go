@@ -16,7 +16,7 @@ type network struct {
 	mu        sync.Mutex
 	down      bool
 	losesNext bool
-	wires     map[*asyncConn]struct{}
+	conns     map[*asyncConn]struct{}
 }
 
 // dial returns a connection to the server. While the network is down, the connection is
@@ -33,7 +33,7 @@ func (n *network) dial(context.Context, string, string) (net.Conn, error) {
 		return nil, err
 	}
 	w := &asyncConn{Conn: conn, network: n}
-	n.wires[w] = struct{}{}
+	n.conns[w] = struct{}{}
 	return w, nil
 }
 
@@ -42,10 +42,10 @@ func (n *network) cut() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.down = true
-	for w := range n.wires {
+	for w := range n.conns {
 		_ = w.Conn.Close()
 	}
-	clear(n.wires)
+	clear(n.conns)
 }
 
 func (n *network) restore() {
@@ -118,7 +118,7 @@ func (w *asyncConn) send() {
 
 func (w *asyncConn) Close() error {
 	w.network.mu.Lock()
-	delete(w.network.wires, w)
+	delete(w.network.conns, w)
 	w.network.mu.Unlock()
 	return w.Conn.Close()
 }

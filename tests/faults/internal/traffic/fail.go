@@ -1,8 +1,6 @@
 package traffic
 
 import (
-	"time"
-
 	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
@@ -32,19 +30,8 @@ func (c *Workload) Stop(process int) {
 	m.isPaused = true
 	c.failures = append(c.failures, history.ProcessFailure{Process: process, From: clock.Now()})
 	c.mu.Unlock()
-	if err := stop(m.child); err != nil {
+	if err := m.child.Pause(); err != nil {
 		c.tb.Fatalf("stop process %d: %v", process, err)
-	}
-	for deadline := time.Now().Add(awaitTimeout); ; time.Sleep(time.Millisecond) {
-		isStopped, err := isStopped(m.child)
-		switch {
-		case err != nil:
-			c.tb.Fatalf("stop process %d: %v", process, err)
-		case isStopped:
-			return
-		case time.Now().After(deadline):
-			c.tb.Fatalf("process %d is not stopped after %v", process, awaitTimeout)
-		}
 	}
 }
 
@@ -52,7 +39,7 @@ func (c *Workload) Stop(process int) {
 func (c *Workload) Continue(process int) {
 	c.tb.Helper()
 	m := c.mustProcess(process)
-	if err := resume(m.child); err != nil {
+	if err := m.child.Resume(); err != nil {
 		c.tb.Fatalf("continue process %d: %v", process, err)
 	}
 	c.mu.Lock()

@@ -48,7 +48,7 @@ func (c *Workload) Finish(patience time.Duration) {
 // killStuck ends a process that does not end by itself.
 func (c *Workload) killStuck(m *process, patience time.Duration) {
 	c.tb.Helper()
-	if dump(m.child) == nil {
+	if m.child.Dump() == nil {
 		select {
 		case <-m.done:
 		case <-time.After(dumpTimeout):

@@ -9,9 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/testkit/child"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 )
 
@@ -19,7 +19,7 @@ import (
 type process struct {
 	number           int
 	slot, generation int // which clients it has, and how many processes had them before
-	child            *os.Process
+	child            *child.Process
 	stdin            io.Closer // closed to end the process
 	done             chan struct{}
 	isPaused         bool // it was stopped, and has not continued
@@ -79,7 +79,6 @@ func (m *process) start(o client.Config, j *journal) error {
 	cmd.Env = append(os.Environ(), client.ConfigEnv+"="+string(text))
 	cmd.Stdout, cmd.Stderr = &m.output, &m.output
 	cmd.ExtraFiles = []*os.File{reportPipe} // it becomes client.ReportFile
-	cmd.SysProcAttr = childAttr()
 	cmd.WaitDelay = time.Second
 	if m.stdin, err = cmd.StdinPipe(); err == nil {
 		err = m.run(cmd, func() error { return j.read(reports) })
@@ -93,25 +92,16 @@ func (m *process) start(o client.Config, j *journal) error {
 
 // run starts the command. It closes done when the process has ended and all its reports are
 // read.
-func (m *process) run(cmd *exec.Cmd, readReports func() error) error {
-	started := make(chan error, 1)
+func (m *process) run(cmd *exec.Cmd, readReports func() error) (err error) {
+	if m.child, err = child.Start(cmd); err != nil {
+		return err
+	}
 	go func() {
-		// Pdeathsig depends on the thread that forked (golang/go#27505).
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
 		defer close(m.done)
-		err := cmd.Start()
-		m.child = cmd.Process
-		started <- err
-		if err != nil {
-			return
-		}
-		readDone := make(chan error, 1)
-		go func() { readDone <- readReports() }()
-		err = cmd.Wait()
-		m.err = errors.Join(err, <-readDone)
+		read := readReports()
+		m.err = errors.Join(m.child.Wait(), read)
 	}()
-	return <-started
+	return nil
 }
 
 // hasExited reports whether the process has exited.
@@ -126,7 +116,7 @@ func (m *process) hasExited() bool {
 
 // kill kills the process, and returns when it has ended.
 func (m *process) kill() {
-	_ = m.child.Kill()
+	m.child.Kill()
 	<-m.done
 }
 

@@ -137,9 +137,7 @@ func TestCallIsReportedBeforeItReturns(t *testing.T) {
 		_, outcome := b.lock(waitMode{ctx: ctx, cancel: cancel, locks: b.locks}, "k")
 		returned <- outcome
 	}()
-	for deadline := time.Now().Add(30 * time.Second); len(b.reportedOps(t)) == 0 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+	suite.Eventually(t, "the call is reported", func() bool { return len(b.reportedOps(t)) > 0 })
 	if ops := b.reportedOps(t); len(ops) != 1 || ops[0].Call == 0 || ops[0].Return != 0 || ops[0].Outcome != history.None {
 		t.Errorf("%+v", ops)
 	}

@@ -13,22 +13,22 @@ import (
 	"github.com/reqlock/reqlock/otellock"
 )
 
-// scenes are what happens to the locks of a program.
-type scenes struct {
+// scenarios are what can happen to the locks of a program.
+type scenarios struct {
 	*testing.T
 	server *redistest.Server
 	locks  *core.Locker
 	isLong atomic.Bool // a lease was held for three times its TTL
 }
 
-// newScenes returns the scenes of a program on a server of its own.
-func newScenes(t *testing.T, meters *metric.MeterProvider) *scenes {
+// newScenarios returns the scenarios of a program on a server of its own.
+func newScenarios(t *testing.T, meters *metric.MeterProvider) *scenarios {
 	t.Helper()
 	instruments, err := otellock.New(otellock.WithMeterProvider(meters))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scenes{T: t, server: redistest.Start(t)}
+	s := &scenarios{T: t, server: redistest.Start(t)}
 	rdb := s.server.Client(t)
 	timeout := core.WithCommandTimeout(500 * time.Millisecond)
 	s.locks = newLocker(t, rdb, timeout, core.WithTTL(2*time.Second), core.WithName("account"), core.WithObserver(instruments.Observe),
@@ -40,15 +40,15 @@ func newScenes(t *testing.T, meters *metric.MeterProvider) *scenes {
 	return s
 }
 
-// playAll makes each instrument report.
-func (s *scenes) playAll() {
-	s.playLocks()
-	s.playLosses()
-	s.playAttempts()
+// runAll makes each instrument report.
+func (s *scenarios) runAll() {
+	s.runLocks()
+	s.runLosses()
+	s.runAttempts()
 }
 
 // lock takes a key, or ends the test.
-func (s *scenes) lock(locks *core.Locker, key string) *core.Lease {
+func (s *scenarios) lock(locks *core.Locker, key string) *core.Lease {
 	s.Helper()
 	lease, err := locks.Lock(s.Context(), key)
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *scenes) lock(locks *core.Locker, key string) *core.Lease {
 	return lease
 }
 
-// playLocks grants, passes and refuses locks.
-func (s *scenes) playLocks() {
+// runLocks grants, passes and refuses locks.
+func (s *scenarios) runLocks() {
 	first := s.lock(s.locks, "k")
 	if _, err := s.locks.TryLock(s.Context(), "k"); err == nil {
 		s.Error("the key was locked twice")
@@ -77,8 +77,8 @@ func (s *scenes) playLocks() {
 	<-waited
 }
 
-// playLosses loses a lease, ends one by its maximum, and holds one for several TTLs.
-func (s *scenes) playLosses() {
+// runLosses loses a lease, ends one by its maximum, and holds one for several TTLs.
+func (s *scenarios) runLosses() {
 	long := s.lock(s.locks, "long")
 	defer func() { _ = long.Release(s.Context()) }()
 	lost := s.lock(s.locks, "lost")
@@ -96,8 +96,8 @@ func (s *scenes) playLosses() {
 	})
 }
 
-// playAttempts ends attempts in each way, and loses the record of one.
-func (s *scenes) playAttempts() {
+// runAttempts ends attempts in each way, and loses the record of one.
+func (s *scenarios) runAttempts() {
 	for key, end := range map[string]func(*core.Attempt) error{
 		"commit":    func(a *core.Attempt) error { return a.Commit(s.Context(), []byte("answer")) },
 		"seal":      func(a *core.Attempt) error { return a.Seal(s.Context()) },

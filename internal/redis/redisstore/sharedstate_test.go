@@ -1,10 +1,8 @@
 package redisstore
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +14,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// A scene is the state of the lock k, and of its shared leases, as a text such as
+// A sharedState is the state of the lock k, and of its shared leases, as a text such as
 //
 //	shared 10 #77 C1@1 | C1 A2* | B1*=9 D1/2=-1
 //
@@ -25,7 +23,7 @@ import (
 // foreign client. Times are in minutes from now, so that a slow machine does not matter.
 // Behind K is its TTL; of a marker, its number follows, and its head with the time until
 // which the head keeps others waiting. K is "-" if there is no key.
-type scene string
+type sharedState string
 
 // tokenOf returns the token with this name.
 func tokenOf(name string) string {
@@ -84,8 +82,8 @@ func serverNow(t *testing.T, rdb redis.UniversalClient) float64 {
 	return float64(now)
 }
 
-// put replaces the keys of the lock by the scene.
-func (s scene) put(t *testing.T, rdb redis.UniversalClient) {
+// put replaces the keys of the lock by those of the state.
+func (s sharedState) put(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	parts := strings.Split(string(s)+"||", "|")
 	now := serverNow(t, rdb)
@@ -127,8 +125,8 @@ func (s scene) put(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// sceneOf returns the scene that the server has. It fails the test if a key has no TTL.
-func sceneOf(t *testing.T, rdb redis.UniversalClient) scene {
+// sharedStateOf returns the state that the server has. It fails the test if a key has no TTL.
+func sharedStateOf(t *testing.T, rdb redis.UniversalClient) sharedState {
 	t.Helper()
 	now := serverNow(t, rdb)
 	pipe := rdb.TxPipeline()
@@ -156,7 +154,7 @@ func sceneOf(t *testing.T, rdb redis.UniversalClient) scene {
 	for _, lease := range leases.Val() {
 		text += tokenName(fmt.Sprint(lease.Member)) + "=" + minutes(lease.Score-now) + " "
 	}
-	return scene(strings.TrimSpace(text))
+	return sharedState(strings.TrimSpace(text))
 }
 
 // markerText returns the number and the head of a marker, where it has them. A number that was
@@ -180,185 +178,6 @@ func markerText(t *testing.T, fields string, now float64) (text string) {
 	return text
 }
 
-// These are the times of the requests of a scene.
-const (
-	sceneTTL   = 10 * time.Minute
-	sceneClaim = time.Minute
-)
-
-// sceneRequest returns a request for the lock with this token.
-func sceneRequest(name string) storetest.AnyRequest {
-	limit, _, _ := parseName(name)
-	r := storetest.Request(tokenOf(name))
-	r.Limit, r.TTL, r.Claim = limit, sceneTTL, sceneClaim
-	return r
-}
-
-// A sceneCall runs a transition and returns the result as a text.
-type sceneCall func(*testing.T, *syncStore) string
-
-// asks returns the call of an ask of the token. Its words may be "try", which does not join
-// the queue, and "number", which wants fencing numbers.
-func asks(name string, words ...string) sceneCall {
-	return func(t *testing.T, s *syncStore) string {
-		t.Helper()
-		r := sceneRequest(name)
-		for _, word := range words {
-			r.Join = r.Join && word != "try"
-			if word == "number" {
-				r.Fences = 8
-			}
-		}
-		got, err := s.Enqueue(t.Context(), r)
-		return answerText(t, got, err)
-	}
-}
-
-// takes returns the call of a take of the token.
-func takes(name string) sceneCall {
-	return func(t *testing.T, s *syncStore) string {
-		t.Helper()
-		got, err := s.Take(t.Context(), sceneRequest(name))
-		return answerText(t, got, err)
-	}
-}
-
-// begins returns the call that begins an attempt.
-func begins(name string) sceneCall {
-	return func(t *testing.T, s *syncStore) string {
-		t.Helper()
-		r := sceneRequest(name)
-		r.Attempt = storetest.AttemptRequest("").Attempt
-		got, err := s.Enqueue(t.Context(), r)
-		return answerText(t, got, err)
-	}
-}
-
-// commits returns the call that commits an attempt.
-func commits(name string) sceneCall {
-	return func(t *testing.T, s *syncStore) string {
-		t.Helper()
-		r := sceneRequest(name)
-		r.Attempt, r.Ending, r.Record = storetest.AttemptRequest("").Attempt, store.Commit, []byte(storetest.Record)
-		got, err := s.Release(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return statusNames[got.Status]
-	}
-}
-
-func answerText(t *testing.T, got store.Answer, err error) string {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	left := minutes(float64(got.Remaining.Milliseconds()))
-	switch {
-	case got.Granted && got.Fences > 0:
-		number := "N"
-		if got.Fence < 1000 {
-			number = strconv.FormatInt(got.Fence, 10)
-		}
-		return fmt.Sprintf("granted, %d waiting, number %s", got.Waiting, number)
-	case got.Granted:
-		return fmt.Sprintf("granted, %d waiting", got.Waiting)
-	case got.Shared && got.Holder == "" && !got.ForeignHolder:
-		return "shared, " + left
-	case got.ForeignHolder:
-		return fmt.Sprintf("foreign %s, %s", tokenName(got.Holder), left)
-	default:
-		return fmt.Sprintf("held by %s, %s", tokenName(got.Holder), left)
-	}
-}
-
-var statusNames = map[store.ReleaseStatus]string{
-	store.NotHeld: "not held", store.Freed: "freed", store.Handed: "handed", store.Kept: "kept", store.Unsure: "unsure",
-}
-
-// releases returns the call of a release. rejoin is the token that rejoins, or "".
-func releases(name, rejoin string) sceneCall {
-	return func(t *testing.T, s *syncStore) string {
-		t.Helper()
-		r := sceneRequest(name)
-		if rejoin != "" {
-			r.Rejoin = tokenOf(rejoin)
-		}
-		got, err := s.Release(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return statusNames[got.Status]
-	}
-}
-
-// renews returns the call of a renewal that wants so many fencing numbers.
-func renews(name string, numbers int) sceneCall {
-	return func(t *testing.T, s *syncStore) string {
-		t.Helper()
-		r := sceneRequest(name)
-		r.Fences = numbers
-		got, err := s.Renew(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !got.Held {
-			return "lost"
-		}
-		if (got.Fence > 0) != (numbers > 0) || got.Fences != min(numbers, 1) {
-			t.Errorf("%d fencing numbers from %d on", got.Fences, got.Fence)
-		}
-		return fmt.Sprintf("held, %d waiting", got.Waiting)
-	}
-}
-
-// A sceneTest runs its call twice.
-type sceneTest struct {
-	name      string
-	before    scene
-	listening string // the processes that subscribe
-	do        sceneCall
-	first     string
-	second    string // "" is the same as first
-	after     scene
-	hints     string // the tokens, sorted by process
-}
-
-// check runs the call twice, and fails the test unless the answers, the scene and the hints
-// are those of the test.
-func (test *sceneTest) check(t *testing.T, rdb redis.UniversalClient, s *syncStore) {
-	t.Helper()
-	test.before.put(t, rdb)
-	var processes []string
-	for name := range strings.FieldsSeq(test.listening) {
-		processes = append(processes, processOf(name))
-	}
-	log := subscribeInMode(t, rdb, s.subscriber.Mode().(string), processes...)
-	for i, want := range []string{test.first, cmp.Or(test.second, test.first)} {
-		if got := test.do(t, s); got != want {
-			t.Errorf("call %d: %s, want %s", i+1, got, want)
-		}
-		checkLifeOfMarker(t, rdb) // the second call may repair what the first one did wrong
-	}
-	if got := sceneOf(t, rdb); got != test.after {
-		t.Errorf("the scene is\n%s, want\n%s", got, test.after)
-	}
-	if got := hintNames(log.end(t, rdb)); got != test.hints {
-		t.Errorf("hints to %q, want %q", got, test.hints)
-	}
-}
-
-// hintNames returns the names of the tokens in hints, sorted.
-func hintNames(hints []string) string {
-	names := make([]string, 0, len(hints))
-	for _, hint := range hints {
-		token, _, _ := strings.Cut(hint, " ")
-		names = append(names, tokenName(token))
-	}
-	slices.Sort(names)
-	return strings.Join(names, " ")
-}
-
 // checkLifeOfMarker fails the test unless a marker lives until the last lease ends. miniredis
 // has no PEXPIRETIME.
 func checkLifeOfMarker(t *testing.T, rdb redis.UniversalClient) {
@@ -375,7 +194,7 @@ func checkLifeOfMarker(t *testing.T, rdb redis.UniversalClient) {
 		return
 	}
 	// A script may pause between its TIME and its SET, and put between its two commands. The ends
-	// of the leases in a scene are whole minutes apart.
+	// of the leases in a state are whole minutes apart.
 	const late = 20 * time.Second
 	ends := time.Duration(last[0].Score) * time.Millisecond
 	if lock < ends || lock > ends+late || set < ends {
