@@ -159,7 +159,7 @@ func TestCheckFindsLostMessages(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(2*time.Second)) // Check waits so long
-	for range 8 { // on a busy machine it subscribes again before Check gives up
+	for range 8 {                                                                  // on a busy machine it subscribes again before Check gives up
 		deliver, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 		defer deliver()
 	}
