@@ -158,8 +158,8 @@ func TestCheckFindsLostMessages(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(2*time.Second)) // Check waits so long
-	for range 8 {                                                                  // on a busy machine it subscribes again before Check gives up
+	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(2*time.Second))
+	for range 8 { // on a busy machine it subscribes again before Check gives up
 		deliver, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 		defer deliver()
 	}
