@@ -119,7 +119,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 func TestRefusedConnectionIsReported(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	locks := core.Must(core.New(server.Client(t), core.WithCommandTimeout(2*time.Second), core.WithWait(1500*time.Millisecond)))
+	locks := core.Must(core.New(server.Client(t), core.WithCommandTimeout(time.Second), core.WithWait(2*time.Second)))
 	t.Cleanup(func() { _ = locks.Close(context.Background()) })
 	server.Kill()
 	for range 3 {
