@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 func TestPauseDoublesUpToItsLimit(t *testing.T) {
 	t.Parallel()
 	const least, most = 5 * time.Millisecond, 250 * time.Millisecond
-	for tries, span := range map[int]time.Duration{0: least, 1: 2 * least, 5: 32 * least, 6: most, 7: most, 1 << 40: most} {
+	for tries, span := range map[int]time.Duration{0: least, 1: 2 * least, 5: 32 * least, 6: most, 7: most, math.MaxInt: most} {
 		pauses := make(map[time.Duration]bool)
 		for range 100 {
 			pause := Pause(tries, least, most)

@@ -18,7 +18,7 @@ var parallel = usualParallel()
 
 func usualParallel() int {
 	if Race {
-		return 4 * runtime.NumCPU()
+		return min(16, 4*runtime.NumCPU())
 	}
 	return 16
 }
