@@ -83,9 +83,9 @@ func testCommit(t *testing.T, cluster *redistest.Cluster) {
 		// The retries of the commit reach the new master if the move ends within a
 		// second. On a busy machine it may take longer.
 		isLate := time.Since(begun) > time.Second
-		if err := receive(t, "the commit returns", commit); isLate && errors.Is(err, core.ErrUnavailable) {
+		if err := suite.Receive(t, "the commit returns", commit); isLate && errors.Is(err, core.ErrUnavailable) {
 			cancel()
-			if got := receive(t, "the waiter for the answer returns", replayed); got.err == nil {
+			if got := suite.Receive(t, "the waiter for the answer returns", replayed); got.err == nil {
 				wantReplay(t, got.attempt) // the commit is done, and its reply was lost
 			} // else the outcome is unknown
 			cluster.Client(t).Del(context.Background(), lockOf(m.key)) // the attempt still counts as running
@@ -93,7 +93,7 @@ func testCommit(t *testing.T, cluster *redistest.Cluster) {
 		} else if err != nil {
 			t.Errorf("commit: %v", err)
 		}
-		if got := receive(t, "another caller gets the answer", replayed); got.err != nil {
+		if got := suite.Receive(t, "another caller gets the answer", replayed); got.err != nil {
 			t.Errorf("another caller: %v", got.err)
 		} else {
 			wantReplay(t, got.attempt)
@@ -129,7 +129,7 @@ func testCancel(t *testing.T, cluster *redistest.Cluster) {
 		m := beginMove(t, cluster, key)
 		m.reach(t, stage)
 		cancel()
-		if got := receive(t, "the waiter returns", waiter); !errors.Is(got.err, context.Canceled) {
+		if got := suite.Receive(t, "the waiter returns", waiter); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("the waiter got %v", got.err)
 		}
 		m.finish()
@@ -158,18 +158,18 @@ func testClose(t *testing.T, cluster *redistest.Cluster) {
 	defer cancel()
 	closed := make(chan error, 1)
 	go func() { closed <- locks.Close(ctx) }()
-	if err := receive(t, "Close returns", closed); !errors.Is(err, context.DeadlineExceeded) {
+	if err := suite.Receive(t, "Close returns", closed); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("close with a holder: %v", err)
 	}
 	if cause := context.Cause(kept.Context()); !errors.Is(cause, core.ErrClosed) {
 		t.Errorf("the holder's context ended by %v", cause)
 	}
-	if got := receive(t, "the waiter of the closed Locker returns", ownWaiter); !errors.Is(got.err, core.ErrClosed) {
+	if got := suite.Receive(t, "the waiter of the closed Locker returns", ownWaiter); !errors.Is(got.err, core.ErrClosed) {
 		t.Errorf("a waiter of the closed Locker got %v", got.err)
 	}
 	_ = kept.Release(t.Context())
 	m.finish()
-	next := receive(t, "the waiter of the other Locker is served", waiter)
+	next := suite.Receive(t, "the waiter of the other Locker is served", waiter)
 	if next.err != nil {
 		t.Fatal(next.err)
 	}

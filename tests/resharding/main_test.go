@@ -36,14 +36,3 @@ func closeLocker(t *testing.T, locks *core.Locker) {
 		t.Errorf("close: %v", err)
 	}
 }
-
-// receive waits for a value.
-func receive[T any](t *testing.T, what string, from <-chan T) (got T) {
-	t.Helper()
-	select {
-	case got = <-from:
-	case <-time.After(patience):
-		t.Fatalf("after %v, still not: %s", patience, what)
-	}
-	return got
-}

@@ -110,7 +110,7 @@ func testRenewalAt(t *testing.T, cluster *redistest.Cluster, key string, stage i
 		t.Errorf("release: %v", err)
 	}
 	if hasWaiter {
-		next := receive(t, "the waiter is served", waiter)
+		next := suite.Receive(t, "the waiter is served", waiter)
 		if next.err != nil {
 			t.Fatal(next.err)
 		}

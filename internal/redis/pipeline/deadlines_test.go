@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // resendNow makes each lane send its unanswered calls again, as after half of their bounds.
@@ -50,9 +50,9 @@ func holdBothSends(t *testing.T, s *syncStore, proxy *redistest.Proxy, name stri
 	t.Cleanup(func() { first(); second() })
 	answered := make(chan error, 1)
 	go func() { answered <- do() }()
-	storetest.Receive(t, "the first send is held", firstHeld)
+	suite.Receive(t, "the first send is held", firstHeld)
 	resendNow(s)
-	storetest.Receive(t, "the second send is held", secondHeld)
+	suite.Receive(t, "the second send is held", secondHeld)
 	expireNow(s)
-	return first, second, storetest.Receive(t, "the call expires", answered)
+	return first, second, suite.Receive(t, "the call expires", answered)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A lone caller and many callers are answered as soon as a replica has replaced the master,
@@ -41,11 +42,11 @@ func TestKeysWorkAgainAfterFailover(t *testing.T) {
 			}
 			cluster.AwaitFailover(master)
 			over := time.Now()
-			if err := storetest.Receive(t, "the answer to the lone caller", ofLone); err != nil {
+			if err := suite.Receive(t, "the answer to the lone caller", ofLone); err != nil {
 				t.Error(err)
 			}
 			for range callers {
-				if err := storetest.Receive(t, "the answers to all callers", ofShared); err != nil {
+				if err := suite.Receive(t, "the answers to all callers", ofShared); err != nil {
 					t.Error(err)
 				}
 			}

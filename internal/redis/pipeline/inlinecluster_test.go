@@ -10,6 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // An inline take returns during each fault of the master of its key. Its command is answered
@@ -90,7 +91,7 @@ func testInlineCallerReturnsInEachClusterFault(t *testing.T, cluster *redistest.
 			if early > 0 {
 				t.Error("answered during the fault")
 			}
-			if got := storetest.Receive(t, "an answer", answered); got.err != nil || !got.answer.Granted {
+			if got := suite.Receive(t, "an answer", answered); got.err != nil || !got.answer.Granted {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A lane without replies does not delay another lane, and leaves it enough connections of the
@@ -49,7 +50,7 @@ func TestRenewalsDoNotWaitForTakes(t *testing.T) {
 			}
 			renewed <- err
 		})
-		if err := storetest.Receive(t, "a renewal", renewed); err != nil {
+		if err := suite.Receive(t, "a renewal", renewed); err != nil {
 			t.Errorf("renew: %v", err)
 		}
 	}

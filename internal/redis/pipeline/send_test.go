@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 //faults:row 1
@@ -29,11 +30,11 @@ func TestLostReplyIsSurvived(t *testing.T) {
 
 			dropped := proxy.DropReply(redistest.Named("SET"), mode)
 			s.testStore.Take(r, func(answer store.Answer, err error) { answered <- result{answer, err} })
-			storetest.Receive(t, "the reply is lost", dropped)
+			suite.Receive(t, "the reply is lost", dropped)
 			if mode == redistest.KeepConn {
 				resendNow(s)
 			}
-			got := storetest.Receive(t, "an answer", answered)
+			got := suite.Receive(t, "an answer", answered)
 			if got.err != nil || !got.answer.Granted {
 				t.Fatalf("take: %+v", got)
 			}
@@ -97,12 +98,12 @@ func TestLateGrantIsReported(t *testing.T) {
 	}
 	storetest.State{}.Check(t, direct)
 	first()
-	if got := storetest.Receive(t, "a late grant", grants); got != [2]string{"k", storetest.Me1} {
+	if got := suite.Receive(t, "a late grant", grants); got != [2]string{"k", storetest.Me1} {
 		t.Errorf("late grant %v", got)
 	}
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
 	second() // the command finds the token of its request, which is a grant, too
-	storetest.Receive(t, "the second late grant", grants)
+	suite.Receive(t, "the second late grant", grants)
 }
 
 // takeLong returns a function that takes a key, with a bound that does not end during the

@@ -11,6 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A transition is sent on one of the lanes.
@@ -106,7 +107,7 @@ func testSilentMaster(t *testing.T, cluster *redistest.Cluster) {
 				for _, r := range all[:others] {
 					done := make(chan error, 1)
 					go func() { done <- transition.do(s, r) }()
-					if err := storetest.Receive(t, "an answer of another master", done); err != nil {
+					if err := suite.Receive(t, "an answer of another master", done); err != nil {
 						t.Errorf("%s on another master: %v", transition.name, err)
 					}
 				}
@@ -132,7 +133,7 @@ func testMasterSilentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
 	first := tokens.Request(tags[silent] + "start")
 	first.Bound = storetest.LongBound
 	go func() { answered <- take(s, first) }()
-	storetest.Receive(t, "the first command is held", held)
+	suite.Receive(t, "the first command is held", held)
 	for master, tag := range tags {
 		if master == silent {
 			continue
@@ -141,7 +142,7 @@ func testMasterSilentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
 			r, done := tokens.Request(fmt.Sprint(tag, "start", i)), make(chan error, 1)
 			r.Bound = storetest.LongBound
 			go func() { done <- take(s, r) }()
-			if err := storetest.Receive(t, "an answer of another master", done); err != nil {
+			if err := suite.Receive(t, "an answer of another master", done); err != nil {
 				t.Error(err)
 			}
 		}
@@ -150,7 +151,7 @@ func testMasterSilentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
 		t.Error("the silent master has answered")
 	}
 	release()
-	if err := storetest.Receive(t, "the answer to the first call", answered); err != nil {
+	if err := suite.Receive(t, "the answer to the first call", answered); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // newStoreWithSlots returns a store whose client treats one server behind a proxy as a
@@ -68,18 +69,18 @@ func TestAbandonedBatchSendsNothingAfterLoadingSlots(t *testing.T) {
 			r, answered := storetest.Request(storetest.Me1), make(chan result, 1)
 			r.Bound = storetest.LongBound
 			s.testStore.Take(r, func(answer store.Answer, err error) { answered <- result{answer, err} })
-			storetest.Receive(t, "the first batch loads the slots", loading)
+			suite.Receive(t, "the first batch loads the slots", loading)
 			if wantSends == 0 {
 				expireNow(s)
-				if got := storetest.Receive(t, "the call expires", answered); !errors.Is(got.err, command.ErrNoReply) {
+				if got := suite.Receive(t, "the call expires", answered); !errors.Is(got.err, command.ErrNoReply) {
 					t.Errorf("%+v", got)
 				}
 				close(release)
 			} else {
 				resendNow(s)
-				storetest.Receive(t, "the second batch loads the slots", loading)
+				suite.Receive(t, "the second batch loads the slots", loading)
 				close(release)
-				if got := storetest.Receive(t, "the call is granted", answered); got.err != nil || !got.answer.Granted {
+				if got := suite.Receive(t, "the call is granted", answered); got.err != nil || !got.answer.Granted {
 					t.Errorf("%+v", got)
 				}
 			}
@@ -107,7 +108,7 @@ func TestSlotsAreReloadedWhenMasterDoesNotAnswer(t *testing.T) {
 			if got, err := s.Take(t.Context(), first); err != nil || !got.Granted {
 				t.Fatalf("%+v, %v", got, err)
 			}
-			storetest.Receive(t, "the client loads the slots", loads)
+			suite.Receive(t, "the client loads the slots", loads)
 			release, held := proxy.HoldCommand(redistest.Named("SET"))
 			t.Cleanup(release)
 			proxy.Refuse(!isSilent)
@@ -115,13 +116,13 @@ func TestSlotsAreReloadedWhenMasterDoesNotAnswer(t *testing.T) {
 			r.Bound = storetest.LongBound
 			s.testStore.Take(r, func(store.Answer, error) { answered <- struct{}{} })
 			if isSilent {
-				storetest.Receive(t, "the command is held", held)
+				suite.Receive(t, "the command is held", held)
 				resendNow(s)
 			}
-			storetest.Receive(t, "the client loads the slots again", loads)
+			suite.Receive(t, "the client loads the slots again", loads)
 			proxy.Refuse(false)
 			release()
-			storetest.Receive(t, "the call is answered", answered)
+			suite.Receive(t, "the call is answered", answered)
 		})
 	}
 }

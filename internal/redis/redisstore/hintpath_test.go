@@ -5,6 +5,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A store passes the hints for its process to the function of OnHint.
@@ -15,12 +16,12 @@ func TestHintArrivesAtItsStore(t *testing.T) {
 	s.OnHint(func(key, token string) { hints <- [2]string{key, token} })
 	ready, stop := s.Listen("k")
 	defer stop()
-	storetest.Receive(t, "the subscription is confirmed", ready)
+	suite.Receive(t, "the subscription is confirmed", ready)
 	if err := rdb.Publish(t.Context(), "p:"+storetest.Me, storetest.Me1+" p:k").Err(); err != nil {
 		t.Fatal(err)
 	}
 	for got := ([2]string{}); got != [2]string{"k", storetest.Me1}; { // the first hint reports the gap before the subscription
-		got = storetest.Receive(t, "the hint", hints)
+		got = suite.Receive(t, "the hint", hints)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // After a lost reply the transition is resent. The reply to the second send must be decoded with
@@ -210,7 +211,7 @@ func mustReportLateGrant(t *testing.T, s *syncStore, proxy *redistest.Proxy, tok
 		t.Fatal("an answer arrived, although both sends are held")
 	}
 	release1()
-	if got := storetest.Receive(t, "a late grant", grants); got != [2]string{"k", token} {
+	if got := suite.Receive(t, "a late grant", grants); got != [2]string{"k", token} {
 		t.Errorf("late grant %v, want the token %q", got, token)
 	}
 	release2()
@@ -277,7 +278,7 @@ func bothHeld(t *testing.T, proxy *redistest.Proxy, name string, do func() error
 	t.Cleanup(func() { first(); second() })
 	ended := make(chan error, 1)
 	go func() { ended <- do() }()
-	storetest.Receive(t, "the first send is held", seenFirst)
-	storetest.Receive(t, "the second send is held", seenSecond)
-	return first, second, storetest.Receive(t, "the transition ends", ended)
+	suite.Receive(t, "the first send is held", seenFirst)
+	suite.Receive(t, "the second send is held", seenSecond)
+	return first, second, suite.Receive(t, "the transition ends", ended)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The subtests share one cluster. Each subtest moves a slot of its own away from the first
@@ -172,7 +173,7 @@ func lostRedirectedReplyIsResentOnce(t *testing.T, m *movingSlot) {
 				return command[0] == "SET" && strings.HasSuffix(command[1], "free2")
 			}, redistest.CloseConn)
 			m.ask(t, s, all...)
-			storetest.Receive(t, "the reply is lost", dropped)
+			suite.Receive(t, "the reply is lost", dropped)
 			finish()
 			m.mustHold(t, free)
 			for i, r := range free {

@@ -15,6 +15,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A movingSlot is a slot that moves from one master to another, and a slot that stays.
@@ -163,18 +164,18 @@ func (m *movingSlot) ask(t *testing.T, s *syncStore, questions ...question) {
 		t.Cleanup(held)
 		release = held
 		first.ask(func(string) {})
-		storetest.Receive(t, "the lane is busy", seen)
+		suite.Receive(t, "the lane is busy", seen)
 	}
 	for i, q := range questions {
 		answers[i] = make(chan string, 1)
 		q.ask(func(got string) { answers[i] <- got })
 		if !m.together {
-			answers[i] <- storetest.Receive(t, q.what, answers[i])
+			answers[i] <- suite.Receive(t, q.what, answers[i])
 		}
 	}
 	release()
 	for i, q := range questions {
-		if got := storetest.Receive(t, q.what, answers[i]); !slices.Contains(q.want, got) {
+		if got := suite.Receive(t, q.what, answers[i]); !slices.Contains(q.want, got) {
 			t.Errorf("%s: got %q, want one of %q", q.what, got, q.want)
 		}
 	}

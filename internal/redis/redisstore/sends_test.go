@@ -14,6 +14,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A lease counts from the send of the command that granted it, not from the reply.
@@ -106,23 +107,23 @@ func TestRenewalAndReleaseDoNotWaitForTake(t *testing.T) {
 	r := storetest.Request(storetest.Me2)
 	r.Key, r.Bound = "other", storetest.LongBound
 	s.Store.Take(r.Take(), func(_ store.Answer, err error) { taken <- err })
-	storetest.Receive(t, "the take is held", seen)
+	suite.Receive(t, "the take is held", seen)
 	r = storetest.Request(storetest.Me1)
 	r.Bound = storetest.LongBound
 	renewed, released := make(chan error, 1), make(chan error, 1)
 	s.Store.Renew(r.Renew(), func(_ store.Renewal, err error) { renewed <- err })
-	if err := storetest.Receive(t, "a renewal", renewed); err != nil {
+	if err := suite.Receive(t, "a renewal", renewed); err != nil {
 		t.Error(err)
 	}
 	s.Store.Release(r.Release(), func(_ store.ReleaseResult, err error) { released <- err })
-	if err := storetest.Receive(t, "a release", released); err != nil {
+	if err := suite.Receive(t, "a release", released); err != nil {
 		t.Error(err)
 	}
 	if len(taken) > 0 {
 		t.Error("the take was not held")
 	}
 	held()
-	if err := storetest.Receive(t, "the take", taken); err != nil {
+	if err := suite.Receive(t, "the take", taken); err != nil {
 		t.Error(err)
 	}
 }

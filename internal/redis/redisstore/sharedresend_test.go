@@ -6,6 +6,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A slow command is sent twice, and both sends have the reply that the script for shared
@@ -41,11 +42,11 @@ func TestBothSendsMeetSharedLeases(t *testing.T) {
 				}
 				ended <- err
 			}()
-			storetest.Receive(t, "the first send is held", seenFirst)
-			storetest.Receive(t, "the second send is held", seenSecond)
+			suite.Receive(t, "the first send is held", seenFirst)
+			suite.Receive(t, "the second send is held", seenSecond)
 			first()
 			second()
-			if err := storetest.Receive(t, "the transition ends", ended); err != nil {
+			if err := suite.Receive(t, "the transition ends", ended); err != nil {
 				t.Error(err)
 			}
 		})

@@ -95,11 +95,6 @@ func laneWidth() int {
 // server without the proxy.
 func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*syncStore, *redistest.Proxy, *redis.Client) {
 	t.Helper()
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	rdb := proxy.Client(t, append([]func(*redis.Options){storetest.ShortReads}, configure...)...)
-	if err := rdb.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	return newStore(t, rdb), proxy, server.Client(t)
+	rdb, proxy, direct := storetest.BehindProxy(t, configure...)
+	return newStore(t, rdb), proxy, direct
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // LongReads makes the read timeout of a client so long that it does not end a command. A command
@@ -24,6 +25,18 @@ func SlowClusterReads(o *redis.ClusterOptions) { o.ReadTimeout = LongBound }
 
 // ShortReads makes commands in flight end soon after the test.
 func ShortReads(o *redis.Options) { o.ReadTimeout = time.Second }
+
+// BehindProxy starts a server behind a proxy. It returns a client that has connected through the
+// proxy and that has short reads, the proxy, and a client that connects to the server without
+// the proxy.
+func BehindProxy(t *testing.T, configure ...func(*redis.Options)) (rdb *redis.Client, proxy *redistest.Proxy, direct *redis.Client) {
+	t.Helper()
+	server := redistest.Start(t)
+	proxy = redistest.NewProxy(t, server.Addr())
+	rdb = proxy.Client(t, append([]func(*redis.Options){ShortReads}, configure...)...)
+	suite.Eventually(t, "the client has connected", func() bool { return rdb.Ping(t.Context()).Err() == nil })
+	return rdb, proxy, server.Client(t)
+}
 
 // ClusterRights returns the rights that a client of a cluster needs, for a server without cluster
 // mode.

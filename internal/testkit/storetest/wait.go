@@ -16,18 +16,6 @@ const (
 	LongBound = 3 * Patience
 )
 
-// Receive returns the next value of the channel. It fails the test, with the text what, if that
-// takes longer than Patience. Call it on the test's goroutine.
-func Receive[T any](t *testing.T, what string, from <-chan T) (got T) {
-	t.Helper()
-	select {
-	case got = <-from:
-	case <-time.After(Patience):
-		t.Fatalf("after %v, still not: %s", Patience, what)
-	}
-	return got
-}
-
 // Await runs a transition, waits until it calls done, and returns the arguments of that call.
 func Await[T any](do func(done func(T, error))) (T, error) {
 	type result struct {

@@ -16,15 +16,23 @@ func IsClosed(channel <-chan struct{}) bool {
 	}
 }
 
-// AwaitClosed returns as soon as the channel is closed. It fails the test, with the text
-// what, if that takes longer than a minute. Call it on the goroutine of the test.
+// AwaitClosed is Receive for a channel that is only closed.
 func AwaitClosed(tb testing.TB, what string, channel <-chan struct{}) {
+	tb.Helper()
+	Receive(tb, what, channel)
+}
+
+// Receive returns the next value of the channel. It fails the test, with the text what, if that
+// takes longer than a minute. Call it on the goroutine of the test, also in a bubble of
+// synctest.
+func Receive[T any](tb testing.TB, what string, from <-chan T) (got T) {
 	tb.Helper()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case <-channel:
+	case got = <-from:
 	case <-timer.C:
 		tb.Fatalf("after %v, still not: %s", patience, what)
 	}
+	return got
 }
