@@ -55,7 +55,7 @@ func testListenDoesNotWaitForTheSlotTable(t *testing.T, cluster *redistest.Clust
 				hints := hintsOf(s)
 				first, stop := s.Listen("k")
 				defer stop()
-				<-begun
+				suite.Receive(t, "an attempt begins", begun)
 				second, stopSecond := s.Listen("other")
 				defer stopSecond()
 				if suite.IsClosed(first) || suite.IsClosed(second) {
@@ -77,7 +77,7 @@ func testListenDoesNotWaitForTheSlotTable(t *testing.T, cluster *redistest.Clust
 				suite.AwaitClosed(t, "ready", first)
 				suite.AwaitClosed(t, "ready", second)
 				for range 2 {
-					if got := <-hints; got.token != "" {
+					if got := nextHint(t, hints); got.token != "" {
 						t.Errorf("hint %v", got)
 					}
 				}

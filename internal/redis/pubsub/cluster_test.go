@@ -55,6 +55,9 @@ func (c *clusterTest) keysOf(t *testing.T, masters ...*redistest.Server) []strin
 	keys := make([]string, len(masters))
 	for i, master := range masters {
 		for n := 0; keys[i] == ""; n++ {
+			if n == 10_000 {
+				t.Fatalf("no slot of 10,000 keys belongs to %s", master.Addr())
+			}
 			if key := fmt.Sprintf("%sk%d", c.keyPrefix, n); c.masterOf("p:"+key) == master {
 				keys[i] = key
 			}

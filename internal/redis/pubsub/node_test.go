@@ -43,13 +43,13 @@ func TestShardedChannelIsReadyAfterTheServersConfirmation(t *testing.T) {
 		release, seen := proxy.HoldCommand(redistest.Named("SSUBSCRIBE"))
 		ready, stop := s.Listen(key)
 		defer stop()
-		<-seen
+		suite.Receive(t, "the command is sent", seen)
 		if suite.IsClosed(ready) {
 			t.Error("ready before the server has received SSUBSCRIBE")
 		}
 		release()
-		<-ready
-		if got := <-hints; got != (hint{key, ""}) {
+		suite.AwaitClosed(t, "ready", ready)
+		if got := nextHint(t, hints); got != (hint{key, ""}) {
 			t.Errorf("hint %v", got)
 		}
 	}
@@ -66,7 +66,7 @@ func TestReplyForARemovedChannelDoesNotConfirmTheNextOne(t *testing.T) {
 	hints := hintsOf(s)
 	release, seen := proxy.HoldCommand(redistest.Named("SSUBSCRIBE"))
 	_, stop := s.Listen("k")
-	<-seen
+	suite.Receive(t, "the command is sent", seen)
 	stop()
 	suite.Eventually(t, "the channel is removed", func() bool {
 		_, known := s.sharded.keyOf("p:k")
@@ -76,14 +76,14 @@ func TestReplyForARemovedChannelDoesNotConfirmTheNextOne(t *testing.T) {
 	ready, stop := s.Listen("k")
 	defer stop()
 	release()
-	<-seenNext
+	suite.Receive(t, "the command is sent", seenNext)
 	suite.Eventually(t, "the first request is executed", func() bool { return shardChannels(t, direct) == 1 })
 	if suite.IsClosed(ready) {
 		t.Error("ready after the reply for the removed channel")
 	}
 	releaseNext()
-	<-ready
-	if got := <-hints; got != (hint{"k", ""}) || len(hints) > 0 {
+	suite.AwaitClosed(t, "ready", ready)
+	if got := nextHint(t, hints); got != (hint{"k", ""}) || len(hints) > 0 {
 		t.Errorf("hint %v and %d more", got, len(hints))
 	}
 	if n := shardChannels(t, direct); n != 1 {
@@ -98,8 +98,8 @@ func TestReplyTimeoutOfAMaster(t *testing.T) {
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()
-	<-ready
-	<-hints
+	suite.AwaitClosed(t, "ready", ready)
+	nextHint(t, hints)
 	for range 2 {
 		proxy.Partition()
 		suite.Eventually(t, "the connection times out", func() bool {
@@ -108,7 +108,7 @@ func TestReplyTimeoutOfAMaster(t *testing.T) {
 			return !suite.IsClosed(again)
 		})
 		proxy.HealDropped()
-		if got := <-hints; got != (hint{"k", ""}) {
+		if got := nextHint(t, hints); got != (hint{"k", ""}) {
 			t.Errorf("hint %v", got)
 		}
 	}
@@ -123,7 +123,7 @@ func TestCloseWhileTheMasterDoesNotReply(t *testing.T) {
 	s.sharded.timing = quick
 	ready, stop := s.Listen("k")
 	defer stop()
-	<-ready
+	suite.AwaitClosed(t, "ready", ready)
 	proxy.Partition()
 	late, stopLate := s.Listen("late")
 	defer stopLate()

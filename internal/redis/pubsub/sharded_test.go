@@ -193,7 +193,7 @@ func TestShardedChannels(t *testing.T) {
 		})
 		_, stop := c.me.Listen("k")
 		defer stop()
-		<-done
+		suite.Receive(t, "the hint function returns", done)
 	})
 
 	t.Run("Close", func(t *testing.T) {

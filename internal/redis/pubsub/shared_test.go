@@ -26,6 +26,12 @@ func hintsOf(s *testStore) <-chan hint {
 	return hints
 }
 
+// nextHint waits for the next hint.
+func nextHint(t *testing.T, hints <-chan hint) hint {
+	t.Helper()
+	return suite.Receive(t, "a hint", hints)
+}
+
 // subscribers returns the number of subscribers of the channel of the process Me.
 func subscribers(t *testing.T, rdb redis.UniversalClient) int64 {
 	t.Helper()
@@ -47,13 +53,13 @@ func TestReadyAfterTheServersConfirmation(t *testing.T) {
 	release, seen := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 	ready, stop := s.Listen("k")
 	defer stop()
-	<-seen
+	suite.Receive(t, "the command is sent", seen)
 	if suite.IsClosed(ready) || subscribers(t, direct) != 0 {
 		t.Error("ready before the server has received SUBSCRIBE")
 	}
 	release()
-	<-ready
-	if got := <-hints; got != (hint{"k", ""}) {
+	suite.AwaitClosed(t, "ready", ready)
+	if got := nextHint(t, hints); got != (hint{"k", ""}) {
 		t.Errorf("hint %v", got)
 	}
 	if n := subscribers(t, direct); n != 1 {
@@ -74,12 +80,12 @@ func TestMessageBecomesAHint(t *testing.T) {
 		for _, key := range []string{"k", "a}b"} { // the lock name of the second key contains a digest
 			ready, stop := s.Listen(key)
 			defer stop()
-			<-ready
+			suite.AwaitClosed(t, "ready", ready)
 		}
-		<-hints // the gap hint of the first confirmation
+		nextHint(t, hints) // the gap hint of the first confirmation
 		for _, key := range []string{"k", "a}b", "{x}:y", "without a listener", "with\r\nbreaks"} {
 			publish(t, rdb, storetest.Me1+" "+s.names.Lock(key))
-			if got := <-hints; got != (hint{key, storetest.Me1}) {
+			if got := nextHint(t, hints); got != (hint{key, storetest.Me1}) {
 				t.Errorf("hint %v, want the key %q", got, key)
 			}
 		}
@@ -93,8 +99,8 @@ func TestForgedMessagesDoNothing(t *testing.T) {
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()
-	<-ready
-	<-hints
+	suite.AwaitClosed(t, "ready", ready)
+	nextHint(t, hints)
 	invalid := []string{
 		storetest.Me1 + " x", storetest.Me1 + " p:", storetest.Me1 + " {p:k}:q", storetest.Me1 + "  p:k", storetest.Me1 + " {p:{a}}:f",
 		storetest.Me1 + " p:{a}:q", storetest.Me1 + " p:a}b", storetest.Me1 + " " + s.names.Lock("a}b"),
@@ -103,7 +109,7 @@ func TestForgedMessagesDoNothing(t *testing.T) {
 		publish(t, rdb, payload)
 	}
 	publish(t, rdb, storetest.Me1+" p:k")
-	if got := <-hints; got != (hint{"k", storetest.Me1}) {
+	if got := nextHint(t, hints); got != (hint{"k", storetest.Me1}) {
 		t.Errorf("hint %v", got)
 	}
 	if n := subscribers(t, rdb); n != 1 {
@@ -123,18 +129,18 @@ func TestAHundredKeysShareOneConnection(t *testing.T) {
 		key := strconv.Itoa(i + 1) // and the number of its token
 		ready, stop := s.Listen(key)
 		defer stop()
-		<-ready
+		suite.AwaitClosed(t, "ready", ready)
 		want[hint{key, storetest.Me + ":" + key}] = true
 	}
 	if n, conns := subscribers(t, direct), proxy.Commands()["SUBSCRIBE"]; n != 1 || conns != 1 {
 		t.Errorf("%d subscribers and %d SUBSCRIBE commands, want 1 and 1", n, conns)
 	}
-	<-hints
+	nextHint(t, hints)
 	for i := range 100 {
 		publish(t, direct, fmt.Sprintf("%s:%d p:%d", storetest.Me, i+1, i+1))
 	}
 	for len(want) > 0 {
-		if got := <-hints; got.token != "" {
+		if got := nextHint(t, hints); got.token != "" {
 			delete(want, got)
 		}
 	}
@@ -148,18 +154,18 @@ func TestKeyGetsHintsUntilItsLastListenerStops(t *testing.T) {
 	_, stopOther := s.Listen("k")
 	_, stopAnother := s.Listen("another")
 	defer stopAnother()
-	<-ready
+	suite.AwaitClosed(t, "ready", ready)
 	stop()
 	stop() // does nothing
 	expect := func(want ...string) {
 		t.Helper()
 		for len(hints) > 0 {
-			<-hints
+			nextHint(t, hints)
 		}
 		proxy.Cut()
 		got := make(map[string]bool)
 		for range want {
-			got[(<-hints).key] = true
+			got[nextHint(t, hints).key] = true
 		}
 		for _, key := range want {
 			if !got[key] {
@@ -178,7 +184,7 @@ func TestSubscriptionOutlivesItsLastListener(t *testing.T) {
 	s.shared.timing.linger = time.Hour
 	for range 3 {
 		ready, stop := s.Listen("k")
-		<-ready
+		suite.AwaitClosed(t, "ready", ready)
 		stop()
 	}
 	if n := proxy.Commands()["SUBSCRIBE"]; n != 1 {
@@ -191,7 +197,7 @@ func TestSubscriptionOutlivesItsLastListener(t *testing.T) {
 	short.shared.timing.linger = time.Millisecond
 	for range 3 {
 		ready, stop := short.Listen("k")
-		<-ready
+		suite.AwaitClosed(t, "ready", ready)
 		stop()
 		suite.Eventually(t, "no channel is left", func() bool { return len(direct.PubSubChannels(t.Context(), "*").Val()) == 0 })
 	}
@@ -208,7 +214,7 @@ func TestHintFunctionMayListenAndStop(t *testing.T) {
 	})
 	_, stop := s.Listen("k")
 	defer stop()
-	<-done
+	suite.Receive(t, "the hint function returns", done)
 }
 
 func TestCloseEndsTheSubscription(t *testing.T) {
@@ -219,7 +225,7 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 			rdb := redistest.Start(t).Client(t)
 			s := newStore(t, rdb)
 			ready, stop := s.Listen("k")
-			<-ready
+			suite.AwaitClosed(t, "ready", ready)
 			if isLingering {
 				stop()
 			}
@@ -257,8 +263,8 @@ func TestHandOffOnAClusterOfOneNode(t *testing.T) {
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()
-	<-ready
-	<-hints
+	suite.AwaitClosed(t, "ready", ready)
+	nextHint(t, hints)
 	suite.Eventually(t, "the cluster accepts commands", func() bool {
 		_, err := s.Enqueue(t.Context(), storetest.Request(storetest.Bob1))
 		return err == nil
@@ -269,7 +275,7 @@ func TestHandOffOnAClusterOfOneNode(t *testing.T) {
 	if got, err := s.Release(t.Context(), storetest.Request(storetest.Bob1)); err != nil || got.Status != store.Handed {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got := <-hints; got != (hint{"k", storetest.Me1}) {
+	if got := nextHint(t, hints); got != (hint{"k", storetest.Me1}) {
 		t.Errorf("hint %v", got)
 	}
 }

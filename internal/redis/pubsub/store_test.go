@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -40,7 +41,9 @@ func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *testSt
 	s := &testStore{rdb: rdb, names: keyspace.New("p:"), scripts: script.New(false), hint: func(string, string) {}}
 	s.Subscriber = New(rdb, s.names, process, &s.work, func(key, token string) { s.hint(key, token) })
 	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
@@ -51,13 +54,8 @@ func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *testSt
 // the server without the proxy.
 func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*testStore, *redistest.Proxy, *redis.Client) {
 	t.Helper()
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	rdb := proxy.Client(t, append([]func(*redis.Options){storetest.ShortReads}, configure...)...)
-	if err := rdb.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	return newStore(t, rdb), proxy, server.Client(t)
+	rdb, proxy, direct := storetest.BehindProxy(t, configure...)
+	return newStore(t, rdb), proxy, direct
 }
 
 // OnHint sets the hint function.

@@ -40,17 +40,17 @@ func TestReconnectHintsAtTheGap(t *testing.T) {
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()
-	<-ready
-	<-hints
+	suite.AwaitClosed(t, "ready", ready)
+	nextHint(t, hints)
 	for range 5 {
 		proxy.Cut()
-		if got := <-hints; got != (hint{"k", ""}) {
+		if got := nextHint(t, hints); got != (hint{"k", ""}) {
 			t.Errorf("hint %v", got)
 		}
 		suite.Eventually(t, "one connection is subscribed", func() bool { return subscribers(t, direct) == 1 })
 	}
 	publish(t, direct, storetest.Me1+" p:k")
-	if got := <-hints; got != (hint{"k", storetest.Me1}) {
+	if got := nextHint(t, hints); got != (hint{"k", storetest.Me1}) {
 		t.Errorf("hint %v", got)
 	}
 	if n := proxy.Commands()["SUBSCRIBE"]; n != 6 {
@@ -67,8 +67,8 @@ func TestReconnectAfterAReplyTimeout(t *testing.T) {
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
 	defer stop()
-	<-ready
-	<-hints
+	suite.AwaitClosed(t, "ready", ready)
+	nextHint(t, hints)
 
 	proxy.Partition()
 	var later <-chan struct{}
@@ -83,13 +83,13 @@ func TestReconnectAfterAReplyTimeout(t *testing.T) {
 		return false
 	})
 	proxy.HealDropped()
-	<-later
-	got := map[hint]bool{<-hints: true, <-hints: true}
+	suite.AwaitClosed(t, "ready", later)
+	got := map[hint]bool{nextHint(t, hints): true, nextHint(t, hints): true}
 	if !got[hint{"k", ""}] || !got[hint{"later", ""}] {
 		t.Errorf("hints %v", got)
 	}
 	publish(t, server.Client(t), storetest.Me1+" p:k")
-	if got := <-hints; got != (hint{"k", storetest.Me1}) {
+	if got := nextHint(t, hints); got != (hint{"k", storetest.Me1}) {
 		t.Errorf("hint %v", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestConnectionWithoutMessagesIsKept(t *testing.T) {
 			s.shared.timing = quick
 			ready, stop := s.Listen("k")
 			defer stop()
-			<-ready
+			suite.AwaitClosed(t, "ready", ready)
 			suite.Eventually(t, "five pings", func() bool { return proxy.Commands()["PING"] >= 5 })
 			if n := proxy.Commands()["SUBSCRIBE"]; n != 1 {
 				t.Errorf("%d SUBSCRIBE commands, want 1", n)
@@ -179,7 +179,7 @@ func TestCloseWithoutAConnection(t *testing.T) {
 			s.shared.timing = quick
 			ready, stop := s.Listen("k")
 			defer stop()
-			<-begun
+			suite.Receive(t, "an attempt begins", begun)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			if err := s.Close(ctx); err != nil || suite.IsClosed(ready) {
@@ -202,7 +202,7 @@ func TestCloseReturnsDuringADialThatIgnoresItsContext(t *testing.T) {
 	}))
 	_, stop := s.Listen("k")
 	defer stop()
-	<-begun
+	suite.Receive(t, "an attempt begins", begun)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := s.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {

@@ -86,17 +86,17 @@ func TestListenThenCutThenClose(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *testStore, wire *network, direct *redis.Client) {
 		hints := hintsOf(s)
 		ready, stop := s.Listen("k")
-		<-ready
-		<-hints
+		suite.AwaitClosed(t, "ready", ready)
+		nextHint(t, hints)
 		time.Sleep(time.Minute)
 		publish(t, direct, storetest.Me1+" p:k")
-		if got := <-hints; got != (hint{"k", storetest.Me1}) {
+		if got := nextHint(t, hints); got != (hint{"k", storetest.Me1}) {
 			t.Errorf("hint %v", got)
 		}
 		if dials := wire.cut(false); dials != 1 {
 			t.Errorf("%d connections in a minute, want 1", dials)
 		}
-		if got := <-hints; got != (hint{"k", ""}) {
+		if got := nextHint(t, hints); got != (hint{"k", ""}) {
 			t.Errorf("hint %v", got)
 		}
 		stop()
@@ -115,7 +115,7 @@ func TestSubscriptionEndsAtTheEndOfItsLingerTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *testStore, _ *network, direct *redis.Client) {
 		for range 2 { // the linger time begins at the last stop
 			ready, stop := s.Listen("k")
-			<-ready
+			suite.AwaitClosed(t, "ready", ready)
 			stop()
 			time.Sleep(defaultTiming().linger - time.Second)
 		}
@@ -136,8 +136,8 @@ func TestBackoffBetweenConnections(t *testing.T) {
 		hints := hintsOf(s)
 		ready, stop := s.Listen("k")
 		defer stop()
-		<-ready
-		<-hints
+		suite.AwaitClosed(t, "ready", ready)
+		nextHint(t, hints)
 		time.Sleep(time.Minute)
 		wire.cut(true)
 		time.Sleep(time.Minute)
@@ -145,13 +145,13 @@ func TestBackoffBetweenConnections(t *testing.T) {
 		if dials := wire.cut(false); dials < 2*60 || dials > 2*130 {
 			t.Errorf("%d dials in a minute, want 120 to 260", dials)
 		}
-		if got := <-hints; got != (hint{"k", ""}) {
+		if got := nextHint(t, hints); got != (hint{"k", ""}) {
 			t.Errorf("hint %v", got)
 		}
 		time.Sleep(time.Minute)
 		wire.cut(false)
 		begun := time.Now()
-		<-hints
+		nextHint(t, hints)
 		if took := time.Since(begun); took > 25*time.Millisecond {
 			t.Errorf("connected %v after a cut, want at most 25ms", took)
 		}
