@@ -32,7 +32,8 @@ type Operation interface {
 	// Settle receives the deciding reply, once. uncertain reports whether another send of
 	// the call may have been applied, or may still be.
 	Settle(got Reply, uncertain bool)
-	// Late receives the reply to a send after the call was settled.
+	// Late receives the reply to a send after the call was settled. The replies to both sends
+	// may be late, at the same time.
 	Late(got Reply)
 	// Free says that the pipeline no longer refers to the call, which may be used again.
 	// It is not called for each call.

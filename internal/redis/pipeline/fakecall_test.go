@@ -19,7 +19,7 @@ type fakeCall struct {
 	settling chan struct{} // Settle waits for it, unless it is nil
 	settled  chan settlement
 	sends    int
-	late     []Reply
+	late     chan Reply
 	freed    int
 }
 
@@ -32,7 +32,7 @@ type settlement struct {
 
 // call begins a call, and sends nothing yet.
 func (f *fake) call(name string, bound time.Duration) *fakeCall {
-	c := &fakeCall{fake: f, name: name, settled: make(chan settlement, 10)}
+	c := &fakeCall{fake: f, name: name, settled: make(chan settlement, 10), late: make(chan Reply, 10)}
 	c.Begin(c, bound, 0, false)
 	c.Key = []byte(name)
 	return c
@@ -92,7 +92,7 @@ func (c *fakeCall) Settle(got Reply, uncertain bool) {
 	c.settled <- settlement{got, uncertain, c.fake.elapsed()}
 }
 
-func (c *fakeCall) Late(got Reply) { c.late = append(c.late, got) }
+func (c *fakeCall) Late(got Reply) { c.late <- got }
 
 func (c *fakeCall) Free() { c.freed++ }
 
