@@ -36,7 +36,7 @@ bench: ## what a lock and a middleware cost
 faults: ## the short fault campaign: some minutes
 	cd tests/faults && go run . -short
 
-models: ## all searches of the models, the large ones too: half an hour
+models: ## all searches of the models, the large ones too: an hour
 	internal/redis/script/model/check.sh -all
 
 generate: ## write the generated texts and pictures again: the exported API, pages, and the page of the fault campaign
