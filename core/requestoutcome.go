@@ -49,7 +49,8 @@ func (s RequestState) String() string {
 	}
 }
 
-// A RequestOutcome is what Redis knows about an idempotent request: see Locker.Outcome.
+// A RequestOutcome is what is recorded in Redis about an idempotent request: see
+// Locker.Outcome.
 type RequestOutcome struct {
 	// State says what became of the request.
 	State RequestState

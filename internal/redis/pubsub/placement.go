@@ -74,7 +74,7 @@ func (s *shardedSubscriptions) due() (due []*shardChannel, next time.Time, more 
 }
 
 // assignAll assigns channels to their masters. After its first load of the slot table, the
-// client knows the masters without I/O. If it cannot load the table, all channels wait for
+// client finds the masters without I/O. If it cannot load the table, all channels wait for
 // the next attempt.
 func (s *shardedSubscriptions) assignAll(due []*shardChannel) {
 	var master *redis.Client
@@ -150,8 +150,8 @@ func (s *shardedSubscriptions) invalidate(c *shardChannel) {
 }
 
 // checkMasters invalidates each channel of a connection if the slot of the channel has another
-// master in the client's slot table. A master behind a network partition may not know that
-// it was replaced. checkMasters does nothing if it ran less than timing.pingAfter ago.
+// master in the client's slot table. A master behind a network partition may not have been
+// told that it was replaced. checkMasters does nothing if it ran less than timing.pingAfter ago.
 func (s *shardedSubscriptions) checkMasters(conn *shardConn) {
 	if time.Since(conn.checkedAt) < s.timing.pingAfter {
 		return

@@ -232,6 +232,6 @@ func unknownAdvice(commands ...string) string {
 	if what == "" {
 		what = "a command that reqlock's scripts need"
 	}
-	return "redis does not know " + what +
+	return "redis does not have " + what +
 		": reqlock needs redis 6.0.6 or newer with scripts and pub/sub, and without disabled or renamed commands"
 }

@@ -12,7 +12,7 @@ import (
 var (
 	errRing = errors.New("a redis.Ring keeps a key on another server as soon as one seems to be down, " +
 		"so two could hold it: give it a client of one server, of Sentinel or of a cluster")
-	errReplicas = errors.New("the cluster client reads from replicas, which do not know yet who holds a key: " +
+	errReplicas = errors.New("the cluster client reads from replicas, which may not have the locks yet: " +
 		"give it one without ReadOnly, RouteByLatency, RouteRandomly and ReplicaOnly")
 )
 

@@ -3,7 +3,7 @@
  *
  * key, leases, queue and vouched are what the server stores. take, the exclusive scripts (enqueue, release) and the shared scripts
  * (sharedask, sharedrelease) are atomic steps. Process, Discarder, Environment and Foreign are those of handoff.pml. Several leases
- * of one process are several processes here, because a token is all that the server knows. The model has no clock: what no holder
+ * of one process are several processes here, because the server has only their tokens. The model has no clock: what no holder
  * relies on may expire at any time. README.md lists the claims and the options.
  */
 
