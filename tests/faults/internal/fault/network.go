@@ -84,11 +84,14 @@ func halfOpen(direction network.Direction) injector {
 	return impair(somePaths, func(p *network.Path) { p.HalfOpen(direction) })
 }
 
-// delaySome delays each reply by 20 to 80 ms, and sometimes by more than the command
-// timeout.
+// delaySome makes each command take 20 to 80 ms longer, and sometimes longer than the
+// command timeout: on both ways, or only on the way back.
 func delaySome(s *System) func() {
 	latency := time.Duration(10+s.Random.IntN(31)) * time.Millisecond
-	return impair(somePaths, func(p *network.Path) { p.Delay(latency, latency/2) })(s)
+	if s.Random.IntN(2) == 0 {
+		return impair(somePaths, func(p *network.Path) { p.Delay(latency, latency/2) })(s)
+	}
+	return impair(somePaths, func(p *network.Path) { p.DelayReplies(2*latency, latency/2) })(s)
 }
 
 // throttleAll lets a few commands in a second pass, in tiny packets.

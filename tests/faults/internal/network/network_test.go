@@ -74,6 +74,18 @@ func TestDelay(t *testing.T) {
 	w.expect(":5") // on the same connection
 }
 
+func TestDelayReplies(t *testing.T) {
+	t.Parallel()
+	n, server, client := newNetwork(t)
+	path := n.Path(1)
+	w := dial(t, path.Routes[server.Addr()])
+	path.DelayReplies(time.Hour, time.Minute)
+	w.send("INCR n")
+	suite.Eventually(t, "the command arrives at once", func() bool { return client.Get(t.Context(), "n").Val() == "1" })
+	path.Restore()
+	w.expect(":1")
+}
+
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	n, server, client := newNetwork(t)

@@ -56,9 +56,19 @@ func newPath(tb testing.TB, servers []string) *Path {
 }
 
 // Delay delays all bytes of both directions by the latency, plus or minus the jitter,
-// without changing their order. It replaces an earlier Delay.
+// without changing their order. It replaces an earlier Delay or DelayReplies.
 func (p *Path) Delay(latency, jitter time.Duration) {
-	p.both(latencySlot, &toxics.LatencyToxic{Latency: latency.Milliseconds(), Jitter: jitter.Milliseconds()})
+	p.both(latencySlot, delayed(latency, jitter))
+}
+
+// DelayReplies is Delay for the bytes from the servers alone. A client that counts a lease
+// from the arrival of the reply is wrong by all of this latency.
+func (p *Path) DelayReplies(latency, jitter time.Duration) {
+	p.set(Downstream, latencySlot, delayed(latency, jitter))
+}
+
+func delayed(latency, jitter time.Duration) toxics.Toxic {
+	return &toxics.LatencyToxic{Latency: latency.Milliseconds(), Jitter: jitter.Milliseconds()}
 }
 
 // Throttle limits the bytes per second of each connection and direction, in steps of 1000.

@@ -47,7 +47,7 @@ func (c *client) payOnce() history.Outcome {
 	key, policy := c.payment()
 	h, attempt, outcome := c.beginAttempt(key, policy, false)
 	if h != nil {
-		recoverInjected(func() { c.runAttempt(h, attempt) })
+		recoverInjected(func() { c.runAttempt(h, attempt, policy) })
 	}
 	if outcome == history.Replayed && c.chance(10) {
 		c.reuseKey(key, policy)
@@ -90,7 +90,7 @@ func (c *client) beginAttempt(key string, policy history.Policy, other bool) (*h
 
 // runAttempt runs an attempt. It interrupts the attempt if it panics or if the lease has
 // ended.
-func (c *client) runAttempt(h *hold, attempt *core.Attempt) {
+func (c *client) runAttempt(h *hold, attempt *core.Attempt, policy history.Policy) {
 	ended := false
 	defer func() {
 		if !ended {
@@ -109,6 +109,9 @@ func (c *client) runAttempt(h *hold, attempt *core.Attempt) {
 	}
 	must(c.user.Charge(h.key, attempt.Number(), h.name))
 	c.delayEnd(h.lease.Context())
+	if h.lease.Context().Err() != nil {
+		defer c.retry(h.key, policy)() // begins now, and runs after this attempt has ended
+	}
 	c.maybePanic()
 	ended = true
 	if c.chance(5) {
@@ -119,10 +122,23 @@ func (c *client) runAttempt(h *hold, attempt *core.Attempt) {
 	h.end(c.endContext(), h.reportEndCall(history.Commit, record), func(ctx context.Context) error { return attempt.Commit(ctx, []byte(record)) })
 }
 
+// retry sometimes begins another attempt at a payment, and returns a function that runs it.
+// Since that attempt has begun, a commit of the one before it must be refused.
+func (c *client) retry(key string, policy history.Policy) (run func()) {
+	if c.chance(50) {
+		return func() {}
+	}
+	h, attempt, _ := c.beginAttempt(key, policy, false)
+	if h == nil {
+		return func() {}
+	}
+	return func() { c.runAttempt(h, attempt, policy) }
+}
+
 // delayEnd sometimes waits before the attempt ends. The attempt is committed even if its
 // lease is lost meanwhile.
 func (c *client) delayEnd(ctx context.Context) {
-	if c.chance(4) {
+	if c.chance(6) {
 		rest(ctx, c.upTo(3*c.TTL))
 	}
 }

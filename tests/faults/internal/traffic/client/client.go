@@ -55,7 +55,7 @@ func (c *client) turn() history.Outcome {
 		return c.writeAfterExpiry()
 	case c.MinHold > 0 && c.chance(30):
 		return c.releaseEarly()
-	case c.chance(1):
+	case c.chance(2):
 		return c.holdUnrenewed()
 	case c.chance(10):
 		return c.lockTwo()
