@@ -38,7 +38,7 @@ func TestRenewalsDoNotWaitForTakes(t *testing.T) {
 	t.Cleanup(func() {
 		expireNow(s)
 		proxy.Refuse(true) // Cut would let the client send its commands again
-		takes.wait()
+		takes.wait(t)
 	})
 	resendNow(s) // the proxy drops these replies, too
 	for range 3 {
@@ -76,7 +76,7 @@ func TestSilentServerGetsFewConnections(t *testing.T) {
 	t.Cleanup(proxy.HealDropped) // Close waits for the batches in flight
 	proxy.Partition()
 	takes := takeKeys(s, 200, 500*time.Millisecond, time.Millisecond)
-	takes.wait()
+	takes.wait(t)
 	for i, err := range takes.errs {
 		if !errors.Is(err, command.ErrNoReply) && !command.IsTransport(err) {
 			t.Errorf("%d: %v", i, err)
@@ -90,12 +90,12 @@ func TestSilentServerGetsFewConnections(t *testing.T) {
 func TestCloseWaitsForQueuedCalls(t *testing.T) {
 	t.Parallel()
 	s, proxy, _ := behindProxy(t)
-	release := holdTake(proxy, s)
+	release := holdTake(t, proxy, s)
 	takes := takeKeys(s, 300, 5*time.Second, 0)
-	closed := make(chan error)
+	closed := make(chan error, 1)
 	go func() { closed <- s.Close(context.Background()) }()
 	release()
-	if err := <-closed; err != nil {
+	if err := suite.Receive(t, "Close returns", closed); err != nil {
 		t.Fatal(err)
 	}
 	for range takes.answers {
