@@ -160,11 +160,12 @@ func observed(frameworks []framework) ([]framework, []slowRequests) {
 	return observed, slow
 }
 
+// skipWithout skips the test on a machine without one of the tools. In CI the test fails then.
 func skipWithout(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
+			suite.SkipOrFail(t, "%v", err)
 		}
 	}
 }

@@ -157,10 +157,7 @@ func start(t *testing.T, program string) string {
 func requireCurl(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
-		if os.Getenv("REQLOCK_REQUIRE_REDIS") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		suite.SkipOrFail(t, "%v", err)
 	}
 }
 

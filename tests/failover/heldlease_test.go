@@ -122,7 +122,7 @@ func (h *heldLease) release(s *scenario) (kept bool) {
 	until, ctx := h.lease.ValidUntil(), h.lease.Context()
 	cause := context.Cause(ctx)
 	close(h.released)
-	<-h.observed
+	suite.AwaitClosed(s.t, "the observation ends", h.observed)
 	released := make(chan error, 1)
 	go func() { released <- h.lease.Release(context.Background()) }()
 	var err error

@@ -66,7 +66,9 @@ func (m *multiKey) call(p *process, holder string, keys []string) {
 	runs, isInformed := 0, false
 	var granted time.Time
 	var ends map[string]time.Time
-	err := p.locks.DoAll(context.Background(), keys, func(ctx context.Context) error {
+	callCtx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := p.locks.DoAll(callCtx, keys, func(ctx context.Context) error {
 		runs++
 		granted = time.Now()
 		time.Sleep(m.ledger.runTime)
@@ -79,7 +81,7 @@ func (m *multiKey) call(p *process, holder string, keys []string) {
 	case runs > 1, runs == 0 && err == nil, runs == 1 && err != nil && !isLost, isInformed && err == nil:
 		m.t.Errorf("%s: %d runs, informed of a loss %v, and %v", holder, runs, isInformed, err)
 	case runs == 0:
-		if isLost || !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrWaitTimeout) {
+		if isLost || callCtx.Err() != nil || !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrWaitTimeout) {
 			m.t.Errorf("%s: an undocumented outcome: %v", holder, err)
 		}
 		m.refusals.add(fmt.Sprintf("of %d keys refused", len(keys)))

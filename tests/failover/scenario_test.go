@@ -16,6 +16,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
@@ -120,7 +121,7 @@ func (s *scenario) run() {
 		p.replaced()
 	}
 	s.failure.repair(s.deployment, s.master)
-	<-s.promotion.done
+	suite.AwaitClosed(s.t, "a replica is promoted", s.promotion.done)
 	s.figures.healthy, s.figures.promoted = s.healthyAt.Sub(s.at), s.promotion.at.Sub(s.at)
 	for _, p := range slices.Backward(parts) { // the holders finish last
 		p.finish()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -76,7 +77,7 @@ func newService(t *testing.T, p *process, l *ledger, wait time.Duration) *servic
 	t.Cleanup(func() {
 		_ = s.conn.Close()
 		server.GracefulStop()
-		if err := <-served; err != nil {
+		if err := suite.Receive(t, "the server ends", served); err != nil {
 			t.Error(err)
 		}
 	})

@@ -54,7 +54,9 @@ func (r *traffic) start() {
 func (r *traffic) sendRepeatedly(s *service, n int, key string, where string) {
 	for i := 0; ; i++ {
 		q := request{key: key, id: fmt.Sprintf("%s-%d-%d", key, n, i)}
-		a := s.send(context.Background(), i%2 == n, q)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		a := s.send(ctx, i%2 == n, q)
+		cancel()
 		if violation := a.violation(q, r.ledger.of(key)); violation != "" {
 			r.t.Errorf("%s: %s", q.id, violation)
 		}

@@ -82,8 +82,8 @@ func TestFencesRiseAtFullSpeed(t *testing.T) {
 				}
 			}
 			deletions, ahead := 0, int64(0)
+			rdb := server.Client(t)
 			deleter.Go(func() {
-				rdb := server.Client(t)
 				for !suite.IsClosed(stop) {
 					sleep(rand.N(100 * time.Millisecond))
 					by, err := rdb.Eval(t.Context(), deleteCounter, []string{"{reqlock:" + theKey + "}:f"}).Int64()

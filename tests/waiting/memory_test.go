@@ -81,11 +81,11 @@ func TestMemoryOfManyWaiters(t *testing.T) {
 
 			// After one waiter the connections and the subscription exist.
 			first := lock(t, other)
-			done := make(chan error)
+			done := make(chan error, 1)
 			go func() { done <- locks.Do(t.Context(), theKey, func(context.Context) error { return nil }) }()
 			suite.Eventually(t, "a caller waits", func() bool { return waiting.Load() == 1 })
 			release(t, first)
-			if err := <-done; err != nil {
+			if err := suite.Receive(t, "the first caller returns", done); err != nil {
 				t.Fatal(err)
 			}
 

@@ -26,7 +26,7 @@ func TestAMissedReleaseIsSeenAtTheNextSubscription(t *testing.T) {
 		outer := lock(t, holder)
 		var waiting atomic.Int64
 		waiter := newLocker(t, server.Client(t), countWaiters(&waiting)) // a new Locker resubscribes soonest
-		served := make(chan *core.Lease)
+		served := make(chan *core.Lease, 1)
 		go func() {
 			defer close(served)
 			if lease, err := waiter.Lock(t.Context(), theKey); err != nil {
@@ -41,7 +41,7 @@ func TestAMissedReleaseIsSeenAtTheNextSubscription(t *testing.T) {
 		}
 		begun := time.Now()
 		release(t, outer)
-		if lease := <-served; lease != nil {
+		if lease := suite.Receive(t, "the waiter returns", served); lease != nil {
 			took = append(took, time.Since(begun))
 			release(t, lease)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // takeResults are the results of concurrent takes, in the order of their keys.
@@ -40,18 +41,20 @@ func takeKeys(s *syncStore, n int, bound, pause time.Duration) *takeResults {
 }
 
 // wait waits for all answers.
-func (r *takeResults) wait() {
+func (r *takeResults) wait(t *testing.T) {
+	t.Helper()
 	for range r.answers {
-		<-r.done
+		suite.Receive(t, "each take is answered", r.done)
 	}
 }
 
 // holdTake takes the key "k". The proxy holds the command until the test calls release.
 // Meanwhile later calls form the next batch.
-func holdTake(proxy *redistest.Proxy, s *syncStore) (release func()) {
+func holdTake(t *testing.T, proxy *redistest.Proxy, s *syncStore) (release func()) {
+	t.Helper()
 	release, held := proxy.HoldCommand(redistest.Named("SET"))
 	s.testStore.Take(storetest.Request(storetest.Me1), func(store.Answer, error) {})
-	<-held
+	suite.AwaitClosed(t, "the take is held", held)
 	return release
 }
 
@@ -75,10 +78,10 @@ func TestWaitingCommandsAreSentAsBatch(t *testing.T) {
 	s.pipeline.acquires.width = 128
 	batches := &batchSizes{}
 	s.pipeline.acquires.rdb.(*redis.Client).AddHook(batches)
-	release := holdTake(proxy, s)
+	release := holdTake(t, proxy, s)
 	takes := takeKeys(s, s.pipeline.acquires.width+72, 5*time.Second, 0)
 	release()
-	takes.wait()
+	takes.wait(t)
 	for i := range takes.answers {
 		if takes.errs[i] != nil || !takes.answers[i].Granted {
 			t.Errorf("%d: %+v, %v", i, takes.answers[i], takes.errs[i])
@@ -118,7 +121,7 @@ func TestBadCommandFailsAlone(t *testing.T) {
 	if err := direct.Set(t.Context(), "p:key3", "other", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	release := holdTake(proxy, s)
+	release := holdTake(t, proxy, s)
 	takes := takeKeys(s, 5, 5*time.Second, 0)
 	enqueued := make(chan error, 1)
 	unloaded := storetest.Request(storetest.Me2) // the server has not loaded the script
@@ -130,7 +133,7 @@ func TestBadCommandFailsAlone(t *testing.T) {
 		enqueued <- err
 	})
 	release()
-	takes.wait()
+	takes.wait(t)
 	for i, want := range []string{"granted", "WRONGTYPE", "granted", "held by other", "granted"} {
 		got := "granted"
 		switch err := takes.errs[i]; {
@@ -143,7 +146,7 @@ func TestBadCommandFailsAlone(t *testing.T) {
 			t.Errorf("%d: %s, want %s", i, got, want)
 		}
 	}
-	if err := <-enqueued; err != nil {
+	if err := suite.Receive(t, "the command with a script is answered", enqueued); err != nil {
 		t.Errorf("the command with a script that the server had not loaded: %v", err)
 	}
 }
@@ -157,7 +160,7 @@ func TestOutOfMemoryFailsOnlyWrites(t *testing.T) {
 	if _, err := s.Enqueue(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	release := holdTake(proxy, s)
+	release := holdTake(t, proxy, s)
 	if err := direct.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -165,13 +168,13 @@ func TestOutOfMemoryFailsOnlyWrites(t *testing.T) {
 	confirmed := make(chan bool, 1)
 	s.testStore.Enqueue(r, func(answer store.Answer, err error) { confirmed <- err == nil && answer.Granted })
 	release()
-	takes.wait()
+	takes.wait(t)
 	for i, err := range takes.errs {
 		if err == nil || !strings.HasPrefix(err.Error(), "OOM") {
 			t.Errorf("%d: %+v, %v", i, takes.answers[i], err)
 		}
 	}
-	if !<-confirmed {
+	if !suite.Receive(t, "the lock is confirmed", confirmed) {
 		t.Error("the server did not confirm a lock that the token already holds")
 	}
 }
@@ -208,7 +211,7 @@ func TestBatchOfRecordsIsLimited(t *testing.T) {
 		s.testStore.Release(r, func(_ store.ReleaseResult, err error) { answered <- err })
 	}
 	commit("first", nil)
-	<-held
+	suite.AwaitClosed(t, "the first commit is held", held)
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		commit(key, make([]byte, batchBytes/2))
 	}
@@ -224,7 +227,7 @@ func TestBatchOfRecordsIsLimited(t *testing.T) {
 	}
 	release()
 	for range 6 {
-		if err := <-answered; err != nil {
+		if err := suite.Receive(t, "each commit is answered", answered); err != nil {
 			t.Error(err)
 		}
 	}

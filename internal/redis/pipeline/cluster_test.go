@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The subtests are serial, because they share one cluster, and some pause its nodes. Each
@@ -91,7 +92,7 @@ func testLoneCallerRunsInlineInCluster(t *testing.T, cluster *redistest.Cluster)
 	s := newStore(t, rdb)
 	makeFast(t, s)
 	_, answered := takeInline(s, inline("warm"))
-	if got := <-answered; got.err != nil || !got.answer.Granted || !ranInline.Load() {
+	if got := suite.Receive(t, "the take is answered", answered); got.err != nil || !got.answer.Granted || !ranInline.Load() {
 		t.Errorf("%+v, inline: %v", got, ranInline.Load())
 	}
 	master := cluster.MasterOf("p:warm")
@@ -103,7 +104,7 @@ func testLoneCallerRunsInlineInCluster(t *testing.T, cluster *redistest.Cluster)
 	if !ranInline.Load() || took > storetest.Patience {
 		t.Errorf("inline: %v, Take returned after %v", ranInline.Load(), took)
 	}
-	if got := <-answered; got.err != nil || !got.answer.Granted {
+	if got := suite.Receive(t, "the take is answered", answered); got.err != nil || !got.answer.Granted {
 		t.Errorf("%+v", got)
 	}
 	if sentCommand.Load() {

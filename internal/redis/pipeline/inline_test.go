@@ -13,6 +13,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // inline returns a request whose caller offers to run the batch.
@@ -84,7 +85,7 @@ func TestLoneCallerRunsInline(t *testing.T) {
 				change(s, &r)
 			}
 			_, answered := takeInline(s, r)
-			got := <-answered
+			got := suite.Receive(t, "the take is answered", answered)
 			if tooLate := errors.Is(got.err, command.ErrNoReply) && r.Bound < storetest.LongBound; !tooLate && (got.err != nil || !got.answer.Granted) {
 				t.Errorf("%+v", got)
 			}
@@ -111,12 +112,12 @@ func TestInlineCallerReturnsWhenServerIsSilent(t *testing.T) {
 	makeFast(t, s)
 	dropped := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
 	took, answered := takeInline(s, inline("k"))
-	<-dropped
+	suite.AwaitClosed(t, "the reply is lost", dropped)
 	if took > storetest.Patience {
 		t.Errorf("Take returned after %v", took)
 	}
 	begun := time.Now()
-	if got := <-answered; got.err != nil || !got.answer.Granted || time.Since(begun) > storetest.Patience {
+	if got := suite.Receive(t, "the take is answered", answered); got.err != nil || !got.answer.Granted || time.Since(begun) > storetest.Patience {
 		t.Errorf("%+v after %v", got, time.Since(begun))
 	}
 	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
@@ -146,7 +147,7 @@ func TestInlineCallerReturnsWithoutConnection(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-answered; got.err != nil || !got.answer.Granted {
+	if got := suite.Receive(t, "the take is answered", answered); got.err != nil || !got.answer.Granted {
 		t.Errorf("%+v", got)
 	}
 	if len(answered) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // If a hook panics in an inline batch, the lane sends the calls of that batch again, and the
@@ -46,11 +47,11 @@ func TestPanicInHookLosesNoCall(t *testing.T) {
 		s.testStore.Take(inline("k"), func(answer store.Answer, err error) { answered <- result{answer, err} })
 	}()
 	begun := time.Now()
-	if got := <-answered; got.err != nil || !got.answer.Granted || time.Since(begun) > storetest.Patience {
+	if got := suite.Receive(t, "the inline call is answered", answered); got.err != nil || !got.answer.Granted || time.Since(begun) > storetest.Patience {
 		t.Errorf("the inline call: %+v after %v", got, time.Since(begun))
 	}
 	for range cap(others) {
-		if got := <-others; got.err != nil || !got.answer.Granted {
+		if got := suite.Receive(t, "each call behind it is answered", others); got.err != nil || !got.answer.Granted {
 			t.Errorf("a call that waits behind it: %+v", got)
 		}
 	}
@@ -94,16 +95,16 @@ func testCallBehindInlineBatch(t *testing.T, offersInline bool) {
 		r.Inline = offersInline
 		takeInline(s, r)
 	}()
-	<-inFlight
+	suite.AwaitClosed(t, "the batch is in flight", inFlight)
 	r := storetest.Request(storetest.Me2)
 	r.Key, r.Bound = "other", 2*time.Second
 	s.testStore.Take(r, func(answer store.Answer, err error) { other <- result{answer, err} })
 	close(queued)
-	<-returned
+	suite.AwaitClosed(t, "the caller returns", returned)
 	for _, conn := range conns {
 		_ = conn.Close()
 	}
-	if got := <-other; got.err != nil || !got.answer.Granted {
+	if got := suite.Receive(t, "the other call is answered", other); got.err != nil || !got.answer.Granted {
 		t.Errorf("a call whose first reply was lost: %+v", got)
 	}
 }

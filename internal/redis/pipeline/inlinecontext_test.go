@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A derivedContextHook derives a context for each command, as hooks for timeouts and tracing
@@ -37,7 +38,7 @@ func TestHookMayDeriveContext(t *testing.T) {
 	makeFast(t, s)
 	for range 50 {
 		_, answered := takeInline(s, inline("k"))
-		if got := <-answered; got.err != nil || !got.answer.Granted {
+		if got := suite.Receive(t, "the take is answered", answered); got.err != nil || !got.answer.Granted {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -55,8 +56,8 @@ func TestHookMayDeriveContextThatEnds(t *testing.T) {
 		makeFast(t, s)
 		dropped := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
 		_, answered := takeInline(s, inline("k"))
-		<-dropped
-		if got := <-answered; got.err != nil || !got.answer.Granted {
+		suite.AwaitClosed(t, "the reply is lost", dropped)
+		if got := suite.Receive(t, "the take is answered", answered); got.err != nil || !got.answer.Granted {
 			t.Errorf("%+v", got)
 		}
 		if _, err := s.Release(t.Context(), inline("k")); err != nil {

@@ -38,7 +38,7 @@ func TestRenewalsDoNotWaitForTakes(t *testing.T) {
 	t.Cleanup(func() {
 		expireNow(s)
 		proxy.Refuse(true) // Cut would let the client send its commands again
-		takes.wait()
+		takes.wait(t)
 	})
 	resendNow(s) // the proxy drops these replies, too
 	for range 3 {
@@ -76,7 +76,7 @@ func TestSilentServerGetsFewConnections(t *testing.T) {
 	t.Cleanup(proxy.HealDropped) // Close waits for the batches in flight
 	proxy.Partition()
 	takes := takeKeys(s, 200, 500*time.Millisecond, time.Millisecond)
-	takes.wait()
+	takes.wait(t)
 	for i, err := range takes.errs {
 		if !errors.Is(err, command.ErrNoReply) && !command.IsTransport(err) {
 			t.Errorf("%d: %v", i, err)
@@ -90,12 +90,12 @@ func TestSilentServerGetsFewConnections(t *testing.T) {
 func TestCloseWaitsForQueuedCalls(t *testing.T) {
 	t.Parallel()
 	s, proxy, _ := behindProxy(t)
-	release := holdTake(proxy, s)
+	release := holdTake(t, proxy, s)
 	takes := takeKeys(s, 300, 5*time.Second, 0)
-	closed := make(chan error)
+	closed := make(chan error, 1)
 	go func() { closed <- s.Close(context.Background()) }()
 	release()
-	if err := <-closed; err != nil {
+	if err := suite.Receive(t, "Close returns", closed); err != nil {
 		t.Fatal(err)
 	}
 	for range takes.answers {
@@ -110,63 +110,59 @@ func TestCloseWaitsForQueuedCalls(t *testing.T) {
 	}
 }
 
-// A lease counts from a time before its command was sent.
+// A lease counts from the send of the command that granted it: not from the call, and not from the
+// reply.
 //
 //faults:row 6
 func TestReplyCarriesTimeOfSend(t *testing.T) {
 	t.Parallel()
-	kept := storetest.Request(storetest.Me1)
-	kept.Rejoin = storetest.Me2
-	for name, do := range map[string]func(*syncStore) (time.Time, error){
-		"take": func(s *syncStore) (time.Time, error) {
-			got, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
-			return got.Since, err
-		},
-		"enqueue": func(s *syncStore) (time.Time, error) {
-			got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1))
-			return got.Since, err
-		},
-		"begin": func(s *syncStore) (time.Time, error) {
-			got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1))
-			return got.Since, err
-		},
-		"renew": func(s *syncStore) (time.Time, error) {
-			got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1))
-			return got.Since, err
-		},
-		"kept": func(s *syncStore) (time.Time, error) {
-			got, err := s.Release(t.Context(), kept)
-			return got.Since, err
-		},
+	for name, test := range map[string]struct {
+		send func(f *fake, c *fakeCall) *fakeBatch // returns the batch that is answered
+		want time.Duration                         // when the batch is sent
+	}{
+		"alone": {func(f *fake, c *fakeCall) *fakeBatch {
+			f.Do(&c.Call, Acquire)
+			return f.next(0, "c")
+		}, 0},
+		"inline": {func(f *fake, c *fakeCall) *fakeBatch {
+			f.makeFast()
+			b, _ := f.doInline(c)
+			return b
+		}, 0},
+		"behind another batch": {func(f *fake, c *fakeCall) *fakeBatch {
+			f.send("first", time.Second)
+			first := f.next(0, "first")
+			f.Do(&c.Call, Acquire)
+			f.sleepUntil(100 * ms)
+			first.reply("ok")
+			return f.next(100*ms, "c")
+		}, 100 * ms},
+		"sent again": {func(f *fake, c *fakeCall) *fakeBatch {
+			f.Do(&c.Call, Acquire)
+			f.next(0, "c")
+			return f.next(500*ms, "again c")
+		}, 500 * ms},
+		"another command, because the first reply does not decide": {func(f *fake, c *fakeCall) *fakeBatch {
+			c.fallback = true
+			f.Do(&c.Call, Acquire)
+			b := f.next(0, "c")
+			f.sleepUntil(100 * ms)
+			b.reply("fallback")
+			return f.next(100*ms, "fallback c")
+		}, 100 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, proxy, direct := behindProxy(t)
-			load := storetest.Request(storetest.Bob1) // the server loads the scripts
-			load.Key = "load"
-			_, _ = s.Enqueue(t.Context(), load)
-			_, _ = s.Renew(t.Context(), load)
-			_, _ = s.Release(t.Context(), load)
-			load.Attempt = storetest.AttemptRequest(storetest.Bob1).Attempt
-			_, _ = s.Enqueue(t.Context(), load)
-			if name != "take" {
-				storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, direct)
-			}
-			release, held := proxy.HoldCommand(redistest.Named("SET", "EVALSHA"))
-			received := make(chan time.Time, 1) // by the proxy
-			go func() {
-				<-held
-				received <- time.Now()
-				release()
-			}()
-			begun := time.Now()
-			since, err := do(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if sent := <-received; since.Before(begun) || since.After(sent) {
-				t.Errorf("the lease counts from %v after the call, and the command was sent %v after the call", since.Sub(begun), sent.Sub(begun))
-			}
+			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+				c := f.call("c", time.Second)
+				b := test.send(f, c)
+				answered := f.elapsed() + 5*ms
+				f.sleepUntil(answered)
+				b.reply("ok")
+				if got := c.wantReply(answered, "ok"); got.Sent.Sub(f.begun) != test.want {
+					t.Errorf("the reply says that it was sent at %v, want %v", got.Sent.Sub(f.begun), test.want)
+				}
+			})
 		})
 	}
 }

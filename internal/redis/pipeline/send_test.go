@@ -38,7 +38,7 @@ func TestLostReplyIsSurvived(t *testing.T) {
 			if got.err != nil || !got.answer.Granted {
 				t.Fatalf("take: %+v", got)
 			}
-			if since := got.answer.Since.Sub(<-sent); since > 0 {
+			if since := got.answer.Since.Sub(suite.Receive(t, "the time of the first send", sent)); since > 0 {
 				t.Errorf("the lease counts from %v after the first send, which took the key", since)
 			}
 			storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
@@ -57,8 +57,8 @@ func TestCommandIsSentAtMostTwice(t *testing.T) {
 	if !errors.As(err, &fault) || !fault.Unknown || !fault.Temporary {
 		t.Errorf("got %v", err)
 	}
-	<-first
-	<-second
+	suite.AwaitClosed(t, "the first reply is lost", first)
+	suite.AwaitClosed(t, "the second reply is lost", second)
 	if n := proxy.Commands()["SET"]; n != 2 {
 		t.Errorf("SET was sent %d times, want 2", n)
 	}

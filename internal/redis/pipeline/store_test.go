@@ -29,19 +29,18 @@ type testStore struct {
 }
 
 // A syncStore is a testStore whose transitions wait for their answers.
-type syncStore struct{ *testStore }
+type syncStore struct {
+	*testStore
+	tb testing.TB
+}
 
 // newStore returns a store that the end of the test closes.
 func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
 	t.Helper()
 	s := &testStore{names: keyspace.New("p:"), scripts: script.New(false), lateGrant: func(string, string) {}}
 	s.pipeline = New(rdb, &s.work, command.Replicas{})
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return &syncStore{s}
+	storetest.CloseAtEnd(t, s)
+	return &syncStore{s, t}
 }
 
 // behindProxy returns a store behind a proxy, the proxy, and a client that connects to
@@ -106,17 +105,17 @@ func suffixes(r *storetest.AnyRequest, others ...string) []string {
 }
 
 func (s *syncStore) Take(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
-	return storetest.Await(func(done func(store.Answer, error)) { s.testStore.Take(r, done) })
+	return storetest.Await(s.tb, func(done func(store.Answer, error)) { s.testStore.Take(r, done) })
 }
 
 func (s *syncStore) Enqueue(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
-	return storetest.Await(func(done func(store.Answer, error)) { s.testStore.Enqueue(r, done) })
+	return storetest.Await(s.tb, func(done func(store.Answer, error)) { s.testStore.Enqueue(r, done) })
 }
 
 func (s *syncStore) Renew(_ context.Context, r storetest.AnyRequest) (store.Renewal, error) {
-	return storetest.Await(func(done func(store.Renewal, error)) { s.testStore.Renew(r, done) })
+	return storetest.Await(s.tb, func(done func(store.Renewal, error)) { s.testStore.Renew(r, done) })
 }
 
 func (s *syncStore) Release(_ context.Context, r storetest.AnyRequest) (store.ReleaseResult, error) {
-	return storetest.Await(func(done func(store.ReleaseResult, error)) { s.testStore.Release(r, done) })
+	return storetest.Await(s.tb, func(done func(store.ReleaseResult, error)) { s.testStore.Release(r, done) })
 }

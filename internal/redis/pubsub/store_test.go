@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -40,13 +39,7 @@ func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *testSt
 	t.Helper()
 	s := &testStore{rdb: rdb, names: keyspace.New("p:"), scripts: script.New(false), hint: func(string, string) {}}
 	s.Subscriber = New(rdb, s.names, process, &s.work, func(key, token string) { s.hint(key, token) })
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
+	storetest.CloseAtEnd(t, s)
 	return s
 }
 

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -195,8 +194,8 @@ func TestDeathIsReportedDespiteLateAbort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close(context.Background()) })
-	w, to, k := &attemptSoak{randomFaults: &randomFaults{}}, &syncStore{Store: s}, &history{name: "key", rerun: true}
+	storetest.CloseAtEnd(t, s)
+	w, to, k := &attemptSoak{randomFaults: &randomFaults{}}, &syncStore{Store: s, tb: t}, &history{name: "key", rerun: true}
 	run := func(token string) (a *attempt, number int) {
 		a = k.add(token)
 		k.mayHaveBegun(a)

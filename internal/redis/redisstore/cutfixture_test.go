@@ -16,6 +16,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A cutFixture is a store behind a proxy that cuts batches, and the cases of one lane. Each
@@ -72,7 +73,7 @@ func newCutFixture(t *testing.T, cases []cutCase, gate sender) *cutFixture {
 	}()
 	t.Cleanup(func() {
 		_ = subscription.Close()
-		<-drained
+		suite.AwaitClosed(t, "the subscription ends", drained)
 	})
 	return r
 }

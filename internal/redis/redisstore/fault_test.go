@@ -13,6 +13,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // faultOf takes a key and returns the fault. The take may last longer than its bound by
@@ -97,18 +98,18 @@ func TestBusyServerIsTemporaryFault(t *testing.T) {
 	s := newStore(t, rdb)
 	script := make(chan error, 1)
 	go func() { script <- rdb.Eval(context.Background(), "while true do end", nil).Err() }()
-	for {
-		r := storetest.Request(storetest.Me1)
-		if _, err := s.Enqueue(t.Context(), r); err != nil {
-			var fault *store.Fault
-			if !errors.As(err, &fault) || !fault.Temporary || fault.Unknown {
-				t.Errorf("got %v", err)
-			}
-			break
-		}
+	var err error
+	suite.Eventually(t, "the server is busy", func() bool {
+		_, err = s.Enqueue(t.Context(), storetest.Request(storetest.Me1))
+		return err != nil
+	})
+	if fault := storetest.AsFault(t, err); !fault.Temporary || fault.Unknown || !strings.HasPrefix(err.Error(), "BUSY ") {
+		t.Errorf("got %v", err)
 	}
-	rdb.ScriptKill(t.Context())
-	if err := <-script; err == nil {
+	if err := rdb.ScriptKill(t.Context()).Err(); err != nil {
+		t.Errorf("kill the script: %v", err)
+	}
+	if err := suite.Receive(t, "the endless script ends", script); err == nil {
 		t.Error("the endless script ended without an error")
 	}
 	if _, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil {

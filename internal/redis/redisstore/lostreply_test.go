@@ -146,7 +146,7 @@ func TestEachScriptSurvivesLostReply(t *testing.T) {
 					// The server does not know the script yet, so EVALSHA runs nothing.
 					dropped := proxy.DropReply(redistest.Named("EVAL"), mode)
 					test.do(t, s)
-					<-dropped
+					suite.AwaitClosed(t, "the reply is lost", dropped)
 					test.after.Check(t, direct)
 				})
 			}

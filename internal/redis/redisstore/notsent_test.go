@@ -11,6 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A command that was never sent is never granted, alone and in a batch, whatever error the
@@ -52,7 +53,7 @@ func TestUnsentCommandIsNotGranted(t *testing.T) {
 				s.Store.Enqueue(storetest.Request(storetest.Me1).Enqueue(), answered)
 			}
 			for range 2 * n {
-				if <-granted {
+				if suite.Receive(t, "each request is answered", granted) {
 					t.Fatal("granted or refused, although nothing was sent")
 				}
 			}

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -77,10 +76,10 @@ func TestAttemptsAmongRandomFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = s.Close(context.Background()) })
+		storetest.CloseAtEnd(t, s)
 		ready, stop := s.Listen("all") // all keys share one subscription
 		defer stop()
-		<-ready
+		suite.AwaitClosed(t, "the process is subscribed", ready)
 		w.stores = append(w.stores, s)
 	}
 	begun := time.Now()
@@ -108,7 +107,7 @@ func (w *attemptSoak) contend(t *testing.T, k *history) {
 	t.Helper()
 	var group sync.WaitGroup
 	for i := range 2 * len(w.stores) {
-		s := &syncStore{Store: w.stores[i%len(w.stores)]}
+		s := &syncStore{Store: w.stores[i%len(w.stores)], tb: t}
 		group.Go(func() {
 			for range 12 {
 				if w.nowait(t, s, k) && chance(50) {

@@ -8,6 +8,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // bigRecord returns an answer of 1 MiB of random bytes.
@@ -64,7 +65,7 @@ func TestPooledOperationKeepsNoRecord(t *testing.T) {
 			x.fingerprint.buffer == nil && x.result.buffer == nil
 	}
 	acquires, releases := 0, 0
-	for i := 0; acquires == 0 || releases == 0; i++ { // a sync.Pool may lose its items
+	suite.Eventually(t, "both pools return an operation", func() bool { // a sync.Pool may lose its items
 		storetest.State{}.Put(t, rdb)
 		s := newStore(t, rdb)
 		putRecord(t, s, storetest.AttemptRequest(storetest.Me1), bigRecord())
@@ -86,7 +87,8 @@ func TestPooledOperationKeepsNoRecord(t *testing.T) {
 				t.Errorf("after finish: %+v", finished.details)
 			}
 		}
-	}
+		return acquires > 0 && releases > 0
+	})
 }
 
 // Records in flight do not delay requests without a record. Begins and commits do not delay each
@@ -105,14 +107,14 @@ func TestRecordsInFlightDelayNoOtherRequests(t *testing.T) {
 	}
 	over := make(chan error, 2)
 	s.Store.Enqueue(of("begins", storetest.Me1).Enqueue(), func(_ store.Answer, err error) { over <- err })
-	<-begins
+	suite.AwaitClosed(t, "the begin is held", begins)
 	commits := of("free", storetest.Me1)
 	commits.Ending, commits.Record = store.Commit, []byte(storetest.Record)
 	if got, err := s.Release(t.Context(), commits); err != nil || got.Record != store.Restored {
 		t.Errorf("commit while another begins: %+v, %v", got, err)
 	}
 	s.Store.Release(of("finishes", storetest.Me1).Release(), func(_ store.ReleaseResult, err error) { over <- err })
-	<-finishes
+	suite.AwaitClosed(t, "the abort is held", finishes)
 
 	if got := take(t, s); !got.granted {
 		t.Errorf("take: %+v", got)
@@ -138,7 +140,7 @@ func TestRecordsInFlightDelayNoOtherRequests(t *testing.T) {
 	releaseBegin()
 	releaseFinish()
 	for range 2 {
-		if err := <-over; err != nil {
+		if err := suite.Receive(t, "each held command is answered", over); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -31,12 +30,8 @@ func newReplicatedStore(t *testing.T, rdb redis.UniversalClient, replicas comman
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return &syncStore{Store: s}
+	storetest.CloseAtEnd(t, s)
+	return &syncStore{Store: s, tb: t}
 }
 
 // startReplicated starts a master with two replicas and Sentinels. Clients may use WAIT.

@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A reply that is late because of the replicas does not count as lost.
@@ -68,7 +69,7 @@ func TestResendAfterLostReplyIsAcknowledgedByReplicas(t *testing.T) {
 				if granted, err := c.do(t, s); !granted || err != nil {
 					t.Fatalf("%v, %v", granted, err)
 				}
-				<-dropped
+				suite.AwaitClosed(t, "the reply is lost", dropped)
 				all := newCommands()
 				sent := named(all, "EVALSHA")
 				if len(sent) != 2 {

@@ -214,7 +214,7 @@ func testReleaseDoesNotWaitForGrantsThatWaitForReplicas(t *testing.T, sentinels 
 		replica.Resume()
 	}
 	for range 3 {
-		if err := <-waiting; err != nil {
+		if err := suite.Receive(t, "each grant is answered", waiting); err != nil {
 			t.Error(err)
 		}
 	}

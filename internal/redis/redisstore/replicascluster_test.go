@@ -79,7 +79,7 @@ func TestBatchOfSeveralMastersWaitsOnEachMaster(t *testing.T) {
 		release()
 	}
 	for range 10 {
-		if got := <-answers; got != "granted" {
+		if got := suite.Receive(t, "each take is answered", answers); got != "granted" {
 			t.Errorf("got %q", got)
 		}
 	}

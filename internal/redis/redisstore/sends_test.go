@@ -17,7 +17,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A lease counts from the send of the command that granted it, not from the reply.
+// The lease of each transition counts from the send of its command, not from the reply. Which
+// time that is, is tested in package pipeline.
 //
 //faults:row 6
 func TestLeaseCountsFromSend(t *testing.T) {
@@ -74,19 +75,24 @@ func TestLeaseCountsFromSend(t *testing.T) {
 				storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, direct)
 			}
 			release, seen := proxy.HoldCommand(redistest.Named("SET", "EVALSHA"))
-			sent := make(chan time.Time, 1)
-			go func() {
-				<-seen
-				sent <- time.Now()
-				release()
-			}()
-			begun := time.Now()
-			since, err := do(s)
-			if err != nil {
-				t.Fatal(err)
+			type lease struct {
+				since time.Time
+				err   error
 			}
-			if latest := <-sent; since.Before(begun) || since.After(latest) {
-				t.Errorf("the lease counts from %v after the call, which was sent after %v", since.Sub(begun), latest.Sub(begun))
+			granted, begun := make(chan lease, 1), time.Now()
+			go func() {
+				since, err := do(s)
+				granted <- lease{since, err}
+			}()
+			suite.AwaitClosed(t, "the command is sent", seen)
+			sent := time.Now()
+			release()
+			got := suite.Receive(t, "the lease", granted)
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			if got.since.Before(begun) || got.since.After(sent) {
+				t.Errorf("the lease counts from %v after the call, which was sent after %v", got.since.Sub(begun), sent.Sub(begun))
 			}
 		})
 	}
@@ -181,13 +187,13 @@ func TestCommitsWithBigRecordsAreSplit(t *testing.T) {
 		s.Store.Release(r.Release(), func(_ store.ReleaseResult, err error) { over <- err })
 	}
 	commit("first", nil)
-	<-held
+	suite.AwaitClosed(t, "the first commit is held", held)
 	for i := range 5 {
 		commit(fmt.Sprint("big", i), make([]byte, 512<<10))
 	}
 	release()
 	for range 6 {
-		if err := <-over; err != nil {
+		if err := suite.Receive(t, "each commit is answered", over); err != nil {
 			t.Error(err)
 		}
 	}

@@ -31,44 +31,41 @@ func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *syncSt
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return &syncStore{Store: s, process: process}
+	storetest.CloseAtEnd(t, s)
+	return &syncStore{Store: s, tb: t, process: process}
 }
 
 // syncStore is a store with transitions that wait for their answers.
 type syncStore struct {
 	*Store
+	tb        testing.TB
 	process   string
 	noWaiters bool // each release has NoWaiters
 }
 
 func (s *syncStore) Take(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
-	return storetest.Await(func(done func(store.Answer, error)) { s.Store.Take(r.Take(), done) })
+	return storetest.Await(s.tb, func(done func(store.Answer, error)) { s.Store.Take(r.Take(), done) })
 }
 
 func (s *syncStore) Enqueue(_ context.Context, r storetest.AnyRequest) (store.Answer, error) {
-	return storetest.Await(func(done func(store.Answer, error)) { s.Store.Enqueue(r.Enqueue(), done) })
+	return storetest.Await(s.tb, func(done func(store.Answer, error)) { s.Store.Enqueue(r.Enqueue(), done) })
 }
 
 func (s *syncStore) Renew(_ context.Context, r storetest.AnyRequest) (store.Renewal, error) {
-	return storetest.Await(func(done func(store.Renewal, error)) { s.Store.Renew(r.Renew(), done) })
+	return storetest.Await(s.tb, func(done func(store.Renewal, error)) { s.Store.Renew(r.Renew(), done) })
 }
 
 func (s *syncStore) Release(_ context.Context, r storetest.AnyRequest) (store.ReleaseResult, error) {
 	r.NoWaiters = r.NoWaiters || s.noWaiters
-	return storetest.Await(func(done func(store.ReleaseResult, error)) { s.Store.Release(r.Release(), done) })
+	return storetest.Await(s.tb, func(done func(store.ReleaseResult, error)) { s.Store.Release(r.Release(), done) })
 }
 
 func (s *syncStore) Resolve(_ context.Context, r storetest.AnyRequest) (store.ResolveStatus, error) {
-	return storetest.Await(func(done func(store.ResolveStatus, error)) { s.Store.Resolve(r.Resolve(), done) })
+	return storetest.Await(s.tb, func(done func(store.ResolveStatus, error)) { s.Store.Resolve(r.Resolve(), done) })
 }
 
 func (s *syncStore) Outcome(_ context.Context, r storetest.AnyRequest) (store.Outcome, error) {
-	return storetest.Await(func(done func(store.Outcome, error)) { s.Store.Outcome(r.Outcome(), done) })
+	return storetest.Await(s.tb, func(done func(store.Outcome, error)) { s.Store.Outcome(r.Outcome(), done) })
 }
 
 // setMode makes the scripts of the store publish in this mode: see queue.lua.

@@ -27,7 +27,7 @@ func voteOnce(t *testing.T, s *syncStore) outcome {
 func voteBy(t *testing.T, s *syncStore, r storetest.AnyRequest) outcome {
 	t.Helper()
 	asked := time.Now()
-	got, err := storetest.Await(func(done func(store.Answer, error)) { s.Vote(voteRequest(r), done) })
+	got, err := storetest.Await(t, func(done func(store.Answer, error)) { s.Vote(voteRequest(r), done) })
 	return outcomeOf(t, asked, got, err)
 }
 
@@ -61,7 +61,7 @@ func withdrawAndRejoin(t *testing.T, s *syncStore) outcome {
 
 func withdrawBy(t *testing.T, s *syncStore, r storetest.AnyRequest, wake bool) outcome {
 	t.Helper()
-	got, err := storetest.Await(func(done func(store.ReleaseResult, error)) { s.Withdraw(withdrawRequest(r, wake), done) })
+	got, err := storetest.Await(t, func(done func(store.ReleaseResult, error)) { s.Withdraw(withdrawRequest(r, wake), done) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestCutBatchAtEachByte(t *testing.T) {
 			t.Errorf("cut at %d, %d: heard %q, want %q", commands, replies, got, said)
 		}
 		heard := wholly(theReplies, len(said))
-		for i, outcome := range <-cut {
+		for i, outcome := range suite.Receive(t, "the results of the batch", cut) {
 			want := CutCommand{Command: strings.Fields(aBatch[i]), Bytes: len(sent[i]), Delivered: i < heard}
 			if i < executed {
 				want.Reply = theReplies[i]
@@ -105,7 +105,7 @@ func TestCutBatchLeavesOthersAlone(t *testing.T) {
 	if got := w.rest(); got != "+OK\r\n$1" {
 		t.Errorf("heard %q", got)
 	}
-	if outcomes := <-cut; len(outcomes) != 2 || !outcomes[0].Delivered || outcomes[1].Delivered {
+	if outcomes := suite.Receive(t, "the results of the batch", cut); len(outcomes) != 2 || !outcomes[0].Delivered || outcomes[1].Delivered {
 		t.Errorf("outcomes %+v", outcomes)
 	}
 	other.send("SET cut:k v", "PING")
@@ -126,7 +126,7 @@ func TestCutBatchThatCutsNothing(t *testing.T) {
 	for _, reply := range theReplies {
 		w.expect(reply)
 	}
-	for i, outcome := range <-cut {
+	for i, outcome := range suite.Receive(t, "the results of the batch", cut) {
 		if outcome.Reply != theReplies[i] || !outcome.Delivered {
 			t.Errorf("%+v", outcome)
 		}
@@ -148,7 +148,7 @@ func TestCutBatchTwice(t *testing.T) {
 		w := dialWire(t, proxy.Addr())
 		w.send("SET cut:k v")
 		w.expectClosed()
-		if outcome := (<-cut)[0]; outcome.Delivered || (outcome.Reply != "") != (i == 1) {
+		if outcome := suite.Receive(t, "the results of the batch", cut)[0]; outcome.Delivered || (outcome.Reply != "") != (i == 1) {
 			t.Errorf("%d: %+v", i, outcome)
 		}
 		if n := observer.Exists(t.Context(), "cut:k").Val(); n != int64(i) {
@@ -197,7 +197,7 @@ func TestCutBatchLetsPushMessagesPass(t *testing.T) {
 	if err := observer.RPush(t.Context(), "list", "v").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if outcomes := <-cut; outcomes[0].Delivered || outcomes[1].Reply != "+PONG\r\n" {
+	if outcomes := suite.Receive(t, "the results of the batch", cut); outcomes[0].Delivered || outcomes[1].Reply != "+PONG\r\n" {
 		t.Errorf("%+v", outcomes)
 	}
 	if got := w.rest(); strings.Contains(got, "PONG") {

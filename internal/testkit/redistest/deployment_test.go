@@ -142,7 +142,7 @@ func TestAProxyOfSeveralServersIsOneNetwork(t *testing.T) {
 	ping(true, true)
 	dropped := proxy.DropReply(Named("ping"), CloseConn)
 	ping(false, true)
-	<-dropped
+	suite.AwaitClosed(t, "the reply is lost", dropped)
 
 	release, seen := proxy.HoldCommand(Named("echo"))
 	var echoed [2]<-chan error
@@ -151,14 +151,14 @@ func TestAProxyOfSeveralServersIsOneNetwork(t *testing.T) {
 		echoed[i] = answer
 		go func() { answer <- client.Echo(context.WithoutCancel(t.Context()), "text").Err() }()
 		if i == 0 {
-			<-seen
+			suite.AwaitClosed(t, "the command is held", seen)
 		}
 	}
-	if err := <-echoed[1]; err != nil { // the rule is used up
+	if err := suite.Receive(t, "the second server answers", echoed[1]); err != nil { // the rule is used up
 		t.Errorf("the second server: %v", err)
 	}
 	release()
-	if err := <-echoed[0]; err != nil {
+	if err := suite.Receive(t, "the first server answers", echoed[0]); err != nil {
 		t.Errorf("a command that was let go: %v", err)
 	}
 

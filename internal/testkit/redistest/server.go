@@ -12,13 +12,9 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-const (
-	// requireEnv makes a missing redis-server a failure instead of a skip.
-	requireEnv = "REQLOCK_REQUIRE_REDIS"
-	// programEnv is the path of the program that all tests start: redis-server, or one that is
-	// compatible with it. Without it, tests start the redis-server on PATH.
-	programEnv = "REQLOCK_REDIS_SERVER"
-)
+// programEnv is the path of the program that all tests start: redis-server, or one that is
+// compatible with it. Without it, tests start the redis-server on PATH.
+const programEnv = "REQLOCK_REDIS_SERVER"
 
 // Server is a redis-server process that belongs to one test.
 //
@@ -57,11 +53,7 @@ func Program(tb testing.TB) string {
 	case name != "redis-server":
 		tb.Fatalf("%s names no program: %v", programEnv, err)
 	}
-	const hint = "install redis-server to run this test, e.g. `apt-get install redis-server` or `brew install redis`"
-	if os.Getenv(requireEnv) != "" {
-		tb.Fatalf("%s is set but redis-server is not on PATH: %s", requireEnv, hint)
-	}
-	tb.Skipf("redis-server is not on PATH: %s", hint)
+	suite.SkipOrFail(tb, "redis-server is not on PATH: install it to run this test, e.g. `apt-get install redis-server` or `brew install redis`")
 	return ""
 }
 

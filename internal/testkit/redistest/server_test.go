@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/child"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestStartAnswersWithArgs(t *testing.T) {
@@ -64,11 +65,11 @@ func TestStartWithoutRedis(t *testing.T) {
 		"cluster":  func(tb testing.TB) { StartCluster(tb) },
 		"sentinel": func(tb testing.TB) { StartSentinel(tb) },
 	} {
-		t.Setenv(requireEnv, "")
+		t.Setenv(suite.RequireEnv, "")
 		if ended := watch(t, start); !strings.HasPrefix(ended, "skip: ") || !strings.Contains(ended, "apt-get install") {
 			t.Errorf("%s, not required: got %q", name, ended)
 		}
-		t.Setenv(requireEnv, "1")
+		t.Setenv(suite.RequireEnv, "1")
 		if ended := watch(t, start); !strings.HasPrefix(ended, "fatal: ") || !strings.Contains(ended, "apt-get install") {
 			t.Errorf("%s, required: got %q", name, ended)
 		}

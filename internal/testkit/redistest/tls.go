@@ -16,10 +16,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // StartTLS is [Start] of a server that also accepts TLS, from clients without certificates.
-// It returns the address for TLS, and the configuration of a client.
+// It returns the address for TLS, and the configuration of a client. If redis-server was built
+// without TLS, the test is skipped, or fails if REQLOCK_REQUIRE_REDIS is set.
 func StartTLS(tb testing.TB, args ...string) (server *Server, addr string, config *tls.Config) {
 	tb.Helper()
 	Program(tb)
@@ -39,12 +42,22 @@ func StartTLS(tb testing.TB, args ...string) (server *Server, addr string, confi
 		if err == nil {
 			return s, addr, authority.trust()
 		}
-		if !strings.Contains(s.log(), "bind") {
-			tb.Skipf("redis-server has no TLS: %v\n%s", err, s.log())
+		switch log := s.log(); {
+		case hasNoTLS(log):
+			suite.SkipOrFail(tb, "redis-server has no TLS: %v\n%s", err, log)
+		case !strings.Contains(log, "bind"): // else another program has taken the port
+			tb.Fatalf("start redis-server with TLS: %v\n%s", err, log)
 		}
 	}
 	tb.Fatalf("start redis-server with TLS: no port is free")
 	return nil, "", nil
+}
+
+// hasNoTLS reports whether a server has ended because it has no options of TLS. It prints the line
+// of the first bad option, and then what is wrong.
+func hasNoTLS(log string) bool {
+	_, after, found := strings.Cut(log, ">>> 'tls-port ")
+	return found && strings.Contains(after, "Bad directive")
 }
 
 // UntrustedTLS returns a TLS configuration that trusts no server of a test.

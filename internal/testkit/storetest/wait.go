@@ -16,16 +16,44 @@ const (
 	LongBound = 3 * Patience
 )
 
-// Await runs a transition, waits until it calls done, and returns the arguments of that call.
-func Await[T any](do func(done func(T, error))) (T, error) {
+// errNoAnswer is the error of a transition that does not call done.
+var errNoAnswer = errors.New("the transition has not called done")
+
+// Await runs a transition, waits until it calls done, and returns the arguments of that call. If
+// that takes longer than twice LongBound, Await fails the test and returns an error. Call it
+// during the test, on any goroutine.
+func Await[T any](tb testing.TB, do func(done func(T, error))) (answer T, err error) {
+	tb.Helper()
 	type result struct {
 		answer T
 		err    error
 	}
 	answered := make(chan result, 1)
 	do(func(answer T, err error) { answered <- result{answer, err} })
-	r := <-answered
-	return r.answer, r.err
+	timer := time.NewTimer(2 * LongBound)
+	defer timer.Stop()
+	select {
+	case r := <-answered:
+		return r.answer, r.err
+	case <-timer.C:
+		tb.Errorf("after %v: %v", 2*LongBound, errNoAnswer)
+		return answer, errNoAnswer
+	}
+}
+
+// CloseAtEnd closes the store after the test. It fails the test if that takes longer than twice
+// LongBound.
+func CloseAtEnd(tb testing.TB, s interface {
+	Close(ctx context.Context) error
+}) {
+	tb.Helper()
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*LongBound)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			tb.Errorf("Close: %v", err)
+		}
+	})
 }
 
 // AsFault returns the store.Fault in the error. It fails the test if there is none, or if the

@@ -37,7 +37,7 @@ func TestPausedChildStandsStill(t *testing.T) {
 func TestPauseFailsAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	p := Start(t, "TestChild", childOrders{Mode: fail})
-	<-p.Done()
+	suite.AwaitClosed(t, "the child ends", p.Done())
 	if p.Pause() == nil || p.Resume() == nil {
 		t.Error("a process that has ended was paused or resumed")
 	}

@@ -92,7 +92,9 @@ func TestChildReceivesItsOrdersAndReports(t *testing.T) {
 func TestWaitReturnsTheFailureOfTheChild(t *testing.T) {
 	t.Parallel()
 	p := Start(t, "TestChild", childOrders{fail, "the cause"})
-	if err := p.Wait(); err == nil || !strings.Contains(err.Error(), "the cause") {
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	if err := suite.Receive(t, "the child ends", ended); err == nil || !strings.Contains(err.Error(), "the cause") {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -105,5 +107,5 @@ func TestKillEndsTheChild(t *testing.T) {
 	if !p.HasEnded() || p.Wait() == nil {
 		t.Error("the child has not been killed")
 	}
-	<-p.Done()
+	suite.AwaitClosed(t, "the child ends", p.Done())
 }

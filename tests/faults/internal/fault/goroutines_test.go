@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
@@ -234,14 +235,14 @@ func (b *goroutineWorkload) call(name string) {
 func (b *goroutineWorkload) AwaitGrants(more int) {
 	b.Helper()
 	want := b.Grants() + more
-	for deadline := time.Now().Add(awaitTimeout); b.Grants() < want; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
+	defer func() {
+		if b.Grants() < want {
 			b.mu.Lock()
-			errors := maps.Clone(b.errors)
-			b.mu.Unlock()
-			b.Fatalf("%d grants are missing; errors: %v", want-b.Grants(), errors)
+			defer b.mu.Unlock()
+			b.Logf("errors: %v", b.errors)
 		}
-	}
+	}()
+	suite.Eventually(b, fmt.Sprint(want, " grants"), func() bool { return b.Grants() >= want })
 }
 
 // Grants implements Workload.

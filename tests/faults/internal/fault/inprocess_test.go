@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A dial connects a client of a process.
@@ -246,7 +247,7 @@ func (w *inProcessWorkload) Grants() int {
 func (w *inProcessWorkload) AwaitGrants(more int) {
 	w.Helper()
 	want := w.Grants() + more
-	w.await("grants", func() bool { return w.Grants() >= want })
+	suite.Eventually(w, "grants", func() bool { return w.Grants() >= want })
 	w.onGrants()
 }
 
@@ -256,19 +257,9 @@ func (w *inProcessWorkload) awaitAll() {
 	w.mu.Lock()
 	before := maps.Clone(w.grants)
 	w.mu.Unlock()
-	w.await("a grant of each key", func() bool {
+	suite.Eventually(w, "a grant of each key", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return !slices.ContainsFunc(w.keys, func(key string) bool { return w.grants[key] == before[key] })
 	})
-}
-
-func (w *inProcessWorkload) await(what string, condition func() bool) {
-	w.Helper()
-	for deadline := time.Now().Add(awaitTimeout); !condition(); {
-		if time.Now().After(deadline) {
-			w.Fatalf("still not so: %s", what)
-		}
-		pause(w.Context(), time.Millisecond)
-	}
 }

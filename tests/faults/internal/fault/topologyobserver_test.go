@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
@@ -87,7 +88,7 @@ func (w *observer) disrupt(name string, lost Loss) (end func()) {
 	}
 	return func() {
 		if noGrants {
-			w.workload.await("a call that is refused", func() bool { return w.workload.refused() > 0 })
+			suite.Eventually(w, "a call that is refused", func() bool { return w.workload.refused() > 0 })
 			w.observe(grantsStopped, true)
 			if n := w.workload.granted(); n > 0 {
 				w.Errorf("%s, and %d were", name, n)
