@@ -34,7 +34,7 @@ func testBufferIsReusedAfterCommit(t *testing.T, servers *deployment) {
 	if err := a.Commit(t.Context(), buffer); err != nil {
 		t.Fatal(err)
 	}
-	duplicate := <-got
+	duplicate := suite.Receive(t, "the duplicate returns", got)
 	group.Wait()
 	copy(buffer, "REUSED")
 	if record, _ := duplicate.Replay(); string(record) != "answer" {
@@ -69,18 +69,21 @@ func testRequestAfterAbortThatLostItsLease(t *testing.T, servers *deployment) {
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second))
 	_ = begin(t, locks, "warm").Abort(t.Context())
-	var group sync.WaitGroup
+	var attempts []*core.Attempt
 	for i := range 20 {
-		key := fmt.Sprint("k", i)
-		a := begin(t, locks, key)
+		a := begin(t, locks, fmt.Sprint("k", i))
+		rdb.Del(t.Context(), servers.name("i:"+a.Key()))
+		attempts = append(attempts, a)
+	}
+	var group sync.WaitGroup
+	for _, a := range attempts {
+		suite.AwaitClosed(t, "the lease is lost", a.Lease().Context().Done())
 		group.Go(func() {
-			rdb.Del(t.Context(), servers.name("i:"+key))
-			<-a.Lease().Context().Done()
 			if err := a.Abort(t.Context()); err != nil {
 				t.Errorf("abort: %v", err)
 				return
 			}
-			next, err := locks.Begin(t.Context(), key, []byte("f"))
+			next, err := locks.Begin(t.Context(), a.Key(), []byte("f"))
 			if err != nil {
 				t.Errorf("the next request after an abort: %v", err)
 				return
@@ -99,7 +102,7 @@ func testAbortAtShutdown(t *testing.T, servers *deployment) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	_ = locks.Close(ctx)
-	<-a.Lease().Context().Done()
+	suite.AwaitClosed(t, "the lease ends", a.Lease().Context().Done())
 	if err := a.Abort(t.Context()); err != nil {
 		t.Fatalf("abort: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // Attempt.Key is the key that Resolve takes. This includes replays and nested attempts.
@@ -66,7 +67,7 @@ func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment)
 	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithWait(20*time.Second), core.WithRetryAfter(7*time.Second))
 	a := begin(t, locks, "k")
 	rdb.Del(t.Context(), servers.name("i:k"))
-	<-a.Lease().Context().Done()
+	suite.AwaitClosed(t, "the lease is lost", a.Lease().Context().Done())
 	err := forget(t, locks, "k")
 	wantError(t, err, core.ErrBusy)
 	if outcome, _ := core.OutcomeOf(err); outcome.RetryAfter != 7*time.Second {

@@ -81,7 +81,7 @@ func TestLocksWithTheLongestDurations(t *testing.T) {
 				t.Errorf("the context of the lease has ended: %v", err)
 			}
 			release(t, lease)
-			if err := <-waiter; err != nil {
+			if err := suite.Receive(t, "the second caller returns", waiter); err != nil {
 				t.Errorf("the second caller: %v", err)
 			}
 			if err := begin(t, locks, "k").Commit(t.Context(), []byte("answer")); err != nil {

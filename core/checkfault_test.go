@@ -96,7 +96,7 @@ func TestCheckOfBusyServer(t *testing.T) {
 	if err := rdb.ScriptKill(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	<-running
+	suite.AwaitClosed(t, "the script has ended", running)
 	if err := newLocker(t, rdb).Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -206,12 +206,12 @@ func TestConcurrentChecks(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	locks := newLocker(t, rdb)
-	failed := make(chan error)
+	failed := make(chan error, 8)
 	for range 8 {
 		go func() { failed <- locks.Check(t.Context()) }()
 	}
 	for range 8 {
-		if err := <-failed; err != nil {
+		if err := suite.Receive(t, "a check returns", failed); err != nil {
 			t.Error(err)
 		}
 	}

@@ -179,7 +179,7 @@ func testLeaseIsLostToItsOwnToken(t *testing.T, servers *deployment) {
 	if freed := rdb.Eval(t.Context(), compareAndDelete, []string{servers.name("k")}, lease.Token()).Val(); freed != int64(1) {
 		t.Fatalf("freed %v", freed)
 	}
-	<-lease.Context().Done()
+	suite.AwaitClosed(t, "the lease is lost", lease.Context().Done())
 	wantError(t, context.Cause(lease.Context()), core.ErrLost)
 	wantError(t, lease.Release(t.Context()), core.ErrLost)
 	wantError(t, lease.Extend(t.Context(), time.Second), core.ErrLost)

@@ -41,13 +41,12 @@ func TestProcessesOnClusterHandOverLocks(t *testing.T) {
 		lease := lock(t, lockers[0], key)
 		for turn := range 4 {
 			waits := lockers[(turn+1)%2]
-			next := make(chan *core.Lease)
-			go func() { next <- lock(t, waits, key) }()
+			next := startLock(t, waits, key)
 			suite.Eventually(t, "the other process is in the queue", func() bool {
 				return rdb.LLen(t.Context(), servers.companion(key, "q")).Val() == 1
 			})
 			release(t, lease)
-			lease = <-next
+			lease = next()
 			turns[addr]++
 			if got := events.of(core.Acquired); got[len(got)-1].Handover == core.Handed {
 				handed[addr]++

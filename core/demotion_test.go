@@ -48,7 +48,7 @@ func (d *demotion) during(t *testing.T, do func() error) error {
 		return blocked.MatchString(rdb.ClientList(t.Context()).Val())
 	})
 	d.cluster.Takeover(d.master)
-	return <-done
+	return suite.Receive(t, "the call that waits for replicas returns", done)
 }
 
 // The server ends WAIT with the error UNBLOCKED. The waiter gets the lock on the next

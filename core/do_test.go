@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestDoReleasesTheLock(t *testing.T) {
@@ -234,7 +235,7 @@ func TestMaxHoldEndsTheContext(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t), core.WithMaxHold(20*time.Millisecond))
 	err := locks.Do(t.Context(), "k", func(ctx context.Context) error {
-		<-ctx.Done()
+		suite.AwaitClosed(t, "the context ends", ctx.Done())
 		return context.Cause(ctx)
 	})
 	wantError(t, err, core.ErrMaxHold, core.ErrLost)

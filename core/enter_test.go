@@ -94,7 +94,7 @@ func TestEnterWaitsForWithWait(t *testing.T) {
 		entered <- err
 	}()
 	release(t, lease)
-	if err := <-entered; err != nil {
+	if err := suite.Receive(t, "the waiter returns", entered); err != nil {
 		t.Error(err)
 	}
 	defer func() {

@@ -94,7 +94,7 @@ func TestErrorReplyIsAFaultAndNotContention(t *testing.T) {
 			_, err = locks.TryLock(t.Context(), "another")
 			wantErrorReply(t, err, prefix)
 			repair()
-			if err := <-served; err != nil {
+			if err := suite.Receive(t, "the waiter returns", served); err != nil {
 				t.Errorf("the waiter did not wait for the recovery: %v", err)
 			}
 		})
@@ -167,7 +167,7 @@ func loading(t *testing.T, admin *redis.Client) func() {
 	return func() {
 		t.Helper()
 		configured("key-load-delay", "0")(t, admin)
-		<-reloaded
+		suite.AwaitClosed(t, "the server has loaded its data", reloaded)
 	}
 }
 
@@ -188,7 +188,7 @@ func busy(t *testing.T, admin *redis.Client) func() {
 		if err := admin.ScriptKill(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		<-ended
+		suite.AwaitClosed(t, "the script has ended", ended)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestEventsOfALock(t *testing.T) {
@@ -28,11 +29,7 @@ func TestEventsOfALock(t *testing.T) {
 		lease := lock(t, locks.Locker, "k")
 		_, err := locks.TryLock(t.Context(), "k")
 		wantError(t, err, core.ErrBusy)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			release(t, lock(t, locks.Locker, "k"))
-		}()
+		next := startLock(t, locks.Locker, "k")
 		locks.AwaitWaiting("k", 1)
 		time.Sleep(4 * ttl)
 		if len(events.of(core.Waiting)) != 1 || len(events.of(core.Renewed)) == 0 {
@@ -42,7 +39,7 @@ func TestEventsOfALock(t *testing.T) {
 			t.Errorf("held long: %+v", long)
 		}
 		release(t, lease)
-		<-done
+		release(t, next())
 		synctest.Wait() // the observer has received all events
 
 		acquired := events.of(core.Acquired)
@@ -224,8 +221,8 @@ func TestCloseDrains(t *testing.T) {
 		waiter <- err
 	}()
 	wantError(t, locks.Close(ctx), context.DeadlineExceeded)
-	wantError(t, <-waiter, core.ErrClosed)
-	<-lease.Context().Done()
+	wantError(t, suite.Receive(t, "the waiter returns", waiter), core.ErrClosed)
+	suite.AwaitClosed(t, "the lease ends", lease.Context().Done())
 	wantError(t, context.Cause(lease.Context()), core.ErrClosed)
 	wantError(t, lease.Release(t.Context()), core.ErrClosed)
 	if err := locks.Close(t.Context()); err != nil {

@@ -33,7 +33,6 @@ func shortReads(o *redis.Options) { o.ReadTimeout = 500 * time.Millisecond }
 // because of an outage.
 func refusesAtOnce(t *testing.T, locks *core.Locker, key string) bool {
 	t.Helper()
-	begun := time.Now()
 	lease, err := locks.With(core.WithWait(testTimeout/4)).Lock(t.Context(), key)
 	if err == nil {
 		release(t, lease)
@@ -43,11 +42,12 @@ func refusesAtOnce(t *testing.T, locks *core.Locker, key string) bool {
 	if !strings.Contains(err.Error(), "no command was served for") {
 		return false
 	}
-	if took := time.Since(begun); took > 150*time.Millisecond {
-		t.Logf("refused after %v", took)
-	}
+	begun := time.Now()
 	_, err = locks.With(core.WithWait(time.Minute)).Lock(t.Context(), key)
 	wantError(t, err, core.ErrUnavailable)
+	if took := time.Since(begun); took > 30*time.Second { // half of the wait, for a busy machine
+		t.Errorf("refused after %v", took)
+	}
 	_, err = locks.TryLock(t.Context(), key)
 	wantError(t, err, core.ErrUnavailable)
 	outcome, _ := core.OutcomeOf(err)
@@ -83,7 +83,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 		want       string // in the error
 	}{
 		"killed": {(*redistest.Server).Kill, (*redistest.Server).Restart, "connection refused"},
-		"paused": {(*redistest.Server).Pause, (*redistest.Server).Resume, ""},
+		"paused": {(*redistest.Server).Pause, (*redistest.Server).Resume, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +100,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 				return strings.Contains(err.Error(), fault.want)
 			})
 			if len(waiter) != 0 {
-				t.Errorf("the waiter left: %v", <-waiter)
+				t.Fatalf("the waiter left: %v", <-waiter)
 			}
 			fault.end(server)
 			suite.Eventually(t, "new callers are served", func() bool {
@@ -108,7 +108,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 				return err == nil && lease.Release(t.Context()) == nil
 			})
 			_ = held.Release(t.Context()) // the lease may be lost
-			if err := <-waiter; err != nil {
+			if err := suite.Receive(t, "the waiter returns", waiter); err != nil {
 				t.Errorf("the waiter: %v", err)
 			}
 		})
@@ -192,7 +192,7 @@ func TestOutageOfOneMaster(t *testing.T) {
 		return refusesAtOnce(t, locks, another)
 	})
 	cluster.AwaitFailover(dead)
-	if err := <-waiter; err != nil {
+	if err := suite.Receive(t, "the waiter returns", waiter); err != nil {
 		t.Errorf("the waiter: %v", err)
 	}
 	suite.Eventually(t, "the keys of the dead master are served", func() bool {
@@ -243,7 +243,7 @@ func TestWaiterRidesThroughAFailover(t *testing.T) {
 	master.Kill()
 	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") || len(waiter) > 0 })
 	sentinels.AwaitFailover(master)
-	if err := <-waiter; err != nil {
+	if err := suite.Receive(t, "the waiter returns", waiter); err != nil {
 		t.Errorf("the waiter: %v", err)
 	}
 	suite.Eventually(t, "new callers are served", func() bool {

@@ -60,7 +60,7 @@ func TestLeaseIsLostWithItsKey(t *testing.T) {
 			if second.Fence() <= first.Fence() {
 				t.Errorf("fence %d after %d", second.Fence(), first.Fence())
 			}
-			<-first.Context().Done()
+			suite.AwaitClosed(t, "the first lease is lost", first.Context().Done())
 			wantError(t, context.Cause(first.Context()), core.ErrLost)
 			suite.Eventually(t, "the observer receives the loss", func() bool { return len(events.of(core.Lost)) == 1 })
 			wantError(t, first.Release(t.Context()), core.ErrLost)
@@ -147,14 +147,10 @@ func TestValidityUsesTheMonotonicClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantMonotonic("extended", lease)
-	passed := make(chan *core.Lease, 1)
-	go func() {
-		next, _ := locks.Lock(t.Context(), "k")
-		passed <- next
-	}()
+	waiter := startLock(t, locks, "k")
 	suite.Eventually(t, "a caller waits", func() bool { return len(events.of(core.Waiting)) == 1 })
 	release(t, lease)
-	next := <-passed
+	next := waiter()
 	wantMonotonic("passed on", next)
 	release(t, next)
 }

@@ -55,6 +55,25 @@ func lock(t *testing.T, locks *core.Locker, key string) *core.Lease {
 	return lease
 }
 
+// startLock takes a lock on another goroutine. The function that it returns waits for the lease, and
+// fails the test if Lock returns an error: call it on the goroutine of the test.
+func startLock(t *testing.T, locks *core.Locker, key string) (await func() *core.Lease) {
+	t.Helper()
+	leases, errs := make(chan *core.Lease, 1), make(chan error, 1)
+	go func() {
+		lease, err := locks.Lock(t.Context(), key)
+		errs <- err
+		leases <- lease
+	}()
+	return func() *core.Lease {
+		t.Helper()
+		if err := suite.Receive(t, "Lock returns", errs); err != nil {
+			t.Fatalf("lock %q: %v", key, err)
+		}
+		return <-leases
+	}
+}
+
 // release releases a lease. It fails the test if the lease was lost.
 func release(t *testing.T, lease *core.Lease) {
 	t.Helper()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMinHoldKeepsTheKeyLocked(t *testing.T) {
@@ -46,25 +45,4 @@ func TestMinHoldOfRefusedRequestKeepsNothing(t *testing.T) {
 	wantError(t, err, core.ErrBusy)
 	release(t, lock(t, other, "a"))
 	release(t, held)
-}
-
-// A view limits the waiters of its own callers.
-func TestMaxWaitersOfAView(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	events := &recorder{}
-	locks := newLocker(t, server.Client(t), core.WithObserver(events.record))
-	held := lock(t, locks, "k")
-	first := make(chan error, 1)
-	go func() {
-		lease, err := locks.Lock(t.Context(), "k")
-		first <- errors.Join(err, lease.Release(context.Background()))
-	}()
-	suite.Eventually(t, "a caller waits", func() bool { return len(events.of(core.Waiting)) > 0 })
-	_, err := locks.With(core.WithMaxWaiters(1)).Lock(t.Context(), "k")
-	wantError(t, err, core.ErrQueueFull)
-	release(t, held)
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
 }

@@ -21,13 +21,17 @@ const (
 	boundAndSlack = bound + 1400*time.Millisecond
 )
 
-// behindProxy returns a server, a proxy before it, and a client of the proxy with a short
-// ReadTimeout: an abandoned command ends soon.
-func behindProxy(t *testing.T) (*redistest.Server, *redistest.Proxy, *redis.Client) {
+// readsLate makes a client read replies that are late.
+func readsLate(o *redis.Options) { o.ReadTimeout = time.Minute }
+
+// behindProxy returns a server, a proxy before it, and a client of the proxy. Unless configure
+// changes it, the ReadTimeout is short: an abandoned command ends soon.
+func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*redistest.Server, *redistest.Proxy, *redis.Client) {
 	t.Helper()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	rdb := proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = time.Second })
+	short := func(o *redis.Options) { o.ReadTimeout = time.Second }
+	rdb := proxy.Client(t, append([]func(*redis.Options){short}, configure...)...)
 	if err := rdb.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +103,7 @@ func contextEndsBeforeTheNextGrant(t *testing.T, renew bool, cut func(*redistest
 	if left := time.Until(lease.ValidUntil()); left > 0 {
 		t.Errorf("the next lock was granted %v before the validity of the first lease ended", left)
 	}
-	<-lease.Context().Done()
+	suite.AwaitClosed(t, "the first lease is lost", lease.Context().Done())
 	wantError(t, context.Cause(lease.Context()), core.ErrLost)
 	release(t, next)
 	return ended
@@ -136,6 +140,7 @@ func TestLostReplyLeavesNoLock(t *testing.T) {
 				}
 				wantError(t, err, core.ErrUnavailable)
 				suite.Eventually(t, "the key is free", func() bool { return direct.Exists(t.Context(), "reqlock:k").Val() == 0 })
+				// TryLock and the release may take a bound each. The other four are for a busy machine.
 				if took := time.Since(begun); took > 6*bound {
 					t.Errorf("free after %v", took)
 				}
@@ -144,30 +149,12 @@ func TestLostReplyLeavesNoLock(t *testing.T) {
 	}
 }
 
-//faults:row 5
-func TestDelayedSetIsReleasedWhenItsReplyArrives(t *testing.T) {
-	t.Parallel()
-	server, proxy, rdb := behindProxy(t)
-	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(500*time.Millisecond))
-	direct := server.Client(t)
-	deliver, held := proxy.HoldCommand(redistest.Named("SET"))
-	again, _ := proxy.HoldCommand(redistest.Named("SET"))
-	_, err := locks.TryLock(t.Context(), "k")
-	wantError(t, err, core.ErrUnavailable)
-	<-held
-	suite.Eventually(t, "the release is sent", func() bool { return proxy.Commands()["EVALSHA"] > 0 })
-	deliver()
-	again()
-	suite.Eventually(t, "the late SET arrives, and its key is released", func() bool {
-		return proxy.Commands()["EVALSHA"] > 1 && direct.Exists(t.Context(), "reqlock:k").Val() == 0
-	})
-}
-
 //faults:row 3, 4
 func TestLockReturnsWhenItsContextIsCanceled(t *testing.T) {
 	t.Parallel()
-	server, proxy, rdb := behindProxy(t)
-	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(10*time.Second))
+	server, proxy, rdb := behindProxy(t, readsLate)
+	const commandTimeout = 10 * time.Second
+	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(commandTimeout))
 	deliver, held := proxy.HoldCommand(redistest.Named("SET"))
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)
@@ -175,11 +162,13 @@ func TestLockReturnsWhenItsContextIsCanceled(t *testing.T) {
 		_, err := locks.Lock(ctx, "k")
 		result <- err
 	}()
-	<-held
+	suite.AwaitClosed(t, "the SET is held", held)
 	begun := time.Now()
 	cancel()
-	wantError(t, <-result, context.Canceled, core.ErrUnavailable)
-	if took := time.Since(begun); took > 3*time.Second {
+	wantError(t, suite.Receive(t, "Lock returns", result), context.Canceled, core.ErrUnavailable)
+	// Lock returns at once. Half of the command timeout, after which the command is sent again, is
+	// left to a busy machine.
+	if took := time.Since(begun); took > commandTimeout/2 {
 		t.Errorf("took %v", took)
 	}
 	deliver()
@@ -292,7 +281,7 @@ func TestWaiterSurvivesRestartOfTheServer(t *testing.T) {
 		result <- locks.Do(t.Context(), "k", func(context.Context) error { return nil })
 	}()
 	server.Restart()
-	if err := <-result; err != nil {
+	if err := suite.Receive(t, "the waiter returns", result); err != nil {
 		t.Errorf("after the restart: %v", err)
 	}
 }

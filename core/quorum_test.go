@@ -175,8 +175,10 @@ func testMissedReleaseLeavesNoVote(t *testing.T, servers []*redistest.Server) {
 	}
 	awaitVotes(t, direct, lease)
 	proxies[0].Refuse(true)
-	begun, life := time.Now(), direct[0].PTTL(t.Context(), "reqlock:missed").Val()
 	release(t, lease)
+	if !direct[0].PExpire(t.Context(), "reqlock:missed", time.Hour).Val() { // so the vote does not expire during the test
+		t.Error("the unreachable server has no vote")
+	}
 	// The second release fails once both unreachable servers have failed. By then the first
 	// server has also failed for the first release.
 	proxies[1].Refuse(true)
@@ -187,7 +189,4 @@ func testMissedReleaseLeavesNoVote(t *testing.T, servers []*redistest.Server) {
 	proxies[0].Refuse(false)
 	proxies[1].Refuse(false)
 	suite.Eventually(t, "no server votes", func() bool { return votesOf(t, direct, "missed", lease.Token()) == 0 })
-	if took := time.Since(begun); took > life*9/10 {
-		t.Errorf("the vote stayed for %v of the %v that it had to live", took, life)
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A key with an empty value is locked by a foreign client.
@@ -61,7 +62,7 @@ func TestTryLockDuringSubscriptionOfAWaiter(t *testing.T) {
 	deliver, seen := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 	defer deliver()
 	go func() { _, _ = locks.Lock(t.Context(), "k") }()
-	<-seen
+	suite.AwaitClosed(t, "the SUBSCRIBE is held", seen)
 	begun := time.Now()
 	_, err := locks.With(core.WithTTL(4*time.Second)).TryLock(t.Context(), "k")
 	wantError(t, err, core.ErrBusy)

@@ -133,16 +133,15 @@ func TestLocksOnReplicas(t *testing.T) {
 			if err := lease.Extend(t.Context(), time.Minute); err != nil {
 				t.Errorf("extend: %v", err)
 			}
-			remote, local := make(chan *core.Lease), make(chan *core.Lease)
-			go func() { remote <- lock(t, other, key) }()
+			remote := startLock(t, other, key)
 			suite.Eventually(t, "the other process is in the queue", func() bool {
 				keys, err := redistest.Keys(t.Context(), servers.rdb, "{reqlock:"+key+"}:q")
 				return err == nil && len(keys) == 1
 			})
-			go func() { local <- lock(t, locks, key) }()
+			local := startLock(t, locks, key)
 			release(t, lease)
-			release(t, <-remote)
-			release(t, <-local)
+			release(t, remote())
+			release(t, local())
 			if err := locks.With(core.WithFencing(true)).Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
 				t.Errorf("do: %v", err)
 			}
@@ -175,7 +174,7 @@ func TestTooFewReplicasGrantNoLock(t *testing.T) {
 		wantRefused("try", err)
 		_, err = locks.With(core.WithFencing(true)).TryLock(t.Context(), "k")
 		wantRefused("try with fencing", err)
-		waits, done := locks.With(core.WithWait(2*time.Second)), make(chan error) // longer than the first refusal takes
+		waits, done := locks.With(core.WithWait(2*time.Second)), make(chan error, 1) // longer than the first refusal takes
 		go func() {
 			done <- waits.Do(t.Context(), "other", func(context.Context) error {
 				t.Error("the function runs without the lock")
@@ -183,7 +182,7 @@ func TestTooFewReplicasGrantNoLock(t *testing.T) {
 			})
 		}()
 		_, err = waits.Lock(t.Context(), "k")
-		did := <-done
+		did := suite.Receive(t, "Do returns", done)
 		wantRefused("lock", err)
 		wantRefused("do", did)
 		_, err = locks.With(core.WithFailOpen(true)).TryLock(t.Context(), "k")
@@ -195,10 +194,9 @@ func TestTooFewReplicasGrantNoLock(t *testing.T) {
 		wantError(t, err, context.DeadlineExceeded, core.ErrUnavailable)
 		awaitNoKeys(t, servers.rdb)
 
-		waited := make(chan *core.Lease)
-		go func() { waited <- lock(t, locks, "k") }()
+		waiter := startLock(t, locks, "k")
 		servers.refuse(false)
-		release(t, <-waited)
+		release(t, waiter())
 		servers.awaitReplicas(t, locks)
 		awaitNoKeys(t, servers.rdb)
 
@@ -221,7 +219,7 @@ func TestKeyIsBusyWhileAWaiterAwaitsReplicas(t *testing.T) {
 		servers.awaitReplicas(t, others)
 		servers.refuse(true)
 		ctx, cancel := context.WithCancel(t.Context())
-		waited := make(chan error)
+		waited := make(chan error, 1)
 		go func() {
 			_, err := waiting.Lock(ctx, "k")
 			waited <- err
@@ -238,7 +236,7 @@ func TestKeyIsBusyWhileAWaiterAwaitsReplicas(t *testing.T) {
 			}
 		}
 		cancel()
-		wantError(t, <-waited, context.Canceled, core.ErrUnavailable)
+		wantError(t, suite.Receive(t, "the waiter returns", waited), context.Canceled, core.ErrUnavailable)
 		awaitNoKeys(t, servers.rdb)
 		_, err := others.TryLock(t.Context(), "k")
 		wantError(t, err, core.ErrUnavailable)
@@ -256,7 +254,7 @@ func TestLeaseIsLostWithItsReplicas(t *testing.T) {
 		locks := newLocker(t, servers.connect(t), oneReplica(), core.WithTTL(2*time.Second), core.WithObserver(events.record))
 		lease := lock(t, locks, "k")
 		servers.refuse(true)
-		<-lease.Context().Done()
+		suite.AwaitClosed(t, "the lease is lost", lease.Context().Done())
 		if cause := context.Cause(lease.Context()); !errors.Is(cause, core.ErrLost) || time.Now().Before(lease.ValidUntil()) {
 			t.Errorf("%v, valid for %v", cause, time.Until(lease.ValidUntil()))
 		}

@@ -94,8 +94,7 @@ func TestReleaseWithLocalWaiterDoesNotWaitForReplicas(t *testing.T) {
 	if err := lease.Extend(t.Context(), 20*time.Minute); err != nil { // a lease with another TTL is not passed on in the process
 		t.Fatal(err)
 	}
-	next := make(chan *core.Lease)
-	go func() { next <- lock(t, locks, "k") }()
+	next := startLock(t, locks, "k")
 	suite.Eventually(t, "the second caller waits", func() bool { return len(events.of(core.Waiting)) == 1 })
 	master.RefuseReplicas(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -104,7 +103,7 @@ func TestReleaseWithLocalWaiterDoesNotWaitForReplicas(t *testing.T) {
 		t.Error(err)
 	}
 	master.RefuseReplicas(false)
-	release(t, <-next)
+	release(t, next())
 }
 
 // An abort does not wait for replicas. If a failover loses the abort, the attempt counts as

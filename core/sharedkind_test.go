@@ -146,14 +146,20 @@ func testWriterIsNotStarved(t *testing.T, servers *deployment) {
 	t.Helper()
 	writers := servers.newLocker(t, servers.Client(t))
 	readers := servers.newLocker(t, servers.Client(t), core.WithShared(true))
+	var group sync.WaitGroup
+	defer group.Wait() // also if the test fails
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var group sync.WaitGroup
-	var reads atomic.Int32
+	var reads, inside atomic.Int32
+	var overlap atomic.Bool
 	for range 4 { // they overlap: each reads again at once
 		group.Go(func() {
 			for ctx.Err() == nil {
 				err := readers.Do(t.Context(), "k", func(context.Context) error {
+					if inside.Add(1) > 1 {
+						overlap.Store(true)
+					}
+					defer inside.Add(-1)
 					reads.Add(1)
 					time.Sleep(5 * time.Millisecond)
 					return nil
@@ -164,7 +170,7 @@ func testWriterIsNotStarved(t *testing.T, servers *deployment) {
 			}
 		})
 	}
-	suite.Eventually(t, "readers overlap", func() bool { return reads.Load() > 20 })
+	suite.Eventually(t, "readers overlap", overlap.Load)
 	for range 3 {
 		lease, err := writers.With(core.WithWait(20*time.Second)).Lock(t.Context(), "k")
 		if err != nil {
@@ -174,8 +180,6 @@ func testWriterIsNotStarved(t *testing.T, servers *deployment) {
 	}
 	before := reads.Load()
 	suite.Eventually(t, "readers are served after the writer", func() bool { return reads.Load() > before+20 })
-	stop()
-	group.Wait()
 }
 
 // A client of the classic recipe is excluded as long as a shared lease is held, and excludes

@@ -19,8 +19,7 @@ func TestSharedLocksOnReplicas(t *testing.T) {
 			readers := []*core.Lease{lock(t, locks.With(core.WithShared(true)), key), lock(t, other.With(core.WithShared(true)), key)}
 			_, err := other.TryLock(t.Context(), key)
 			wantError(t, err, core.ErrBusy)
-			written := make(chan *core.Lease)
-			go func() { written <- lock(t, other, key) }()
+			writer := startLock(t, other, key)
 			suite.Eventually(t, "the writer is in the queue", func() bool {
 				return servers.rdb.LLen(t.Context(), "{reqlock:"+key+"}:q").Val() == 1
 			})
@@ -29,7 +28,7 @@ func TestSharedLocksOnReplicas(t *testing.T) {
 			for _, reader := range readers {
 				release(t, reader)
 			}
-			release(t, <-written)
+			release(t, writer())
 			permits := []*core.Lease{lock(t, locks.With(core.WithPermits(2)), key), lock(t, other.With(core.WithPermits(2)), key)}
 			_, err = locks.With(core.WithPermits(2)).TryLock(t.Context(), key)
 			wantError(t, err, core.ErrBusy)

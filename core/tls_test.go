@@ -77,7 +77,7 @@ func TestLocksOverTLSWithAUser(t *testing.T) {
 	_, err := theirs.TryLock(t.Context(), "k")
 	wantError(t, err, core.ErrBusy)
 	release(t, lease)
-	if lease := <-granted; lease != nil {
+	if lease := suite.Receive(t, "the waiter returns", granted); lease != nil {
 		release(t, lease)
 	}
 }

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -57,6 +58,27 @@ func testFullQueueRefusesAtOnce(t *testing.T, servers *deployment) {
 	waitA()
 	waitB()
 	release(t, lock(t, locks, "a"))
+}
+
+// A view limits the waiters of its own callers.
+func TestMaxWaitersOfAView(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	events := &recorder{}
+	locks := newLocker(t, server.Client(t), core.WithObserver(events.record))
+	held := lock(t, locks, "k")
+	first := make(chan error, 1)
+	go func() {
+		lease, err := locks.Lock(t.Context(), "k")
+		first <- errors.Join(err, lease.Release(context.Background()))
+	}()
+	suite.Eventually(t, "a caller waits", func() bool { return len(events.of(core.Waiting)) > 0 })
+	_, err := locks.With(core.WithMaxWaiters(1)).Lock(t.Context(), "k")
+	wantError(t, err, core.ErrQueueFull)
+	release(t, held)
+	if err := suite.Receive(t, "the first waiter returns", first); err != nil {
+		t.Error(err)
+	}
 }
 
 func testLockPassesBetweenProcesses(t *testing.T, servers *deployment) {
@@ -186,7 +208,7 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 	if err := locks.Close(t.Context()); err != nil {
 		t.Errorf("close: %v", err)
 	}
-	wantError(t, <-refused, core.ErrClosed)
+	wantError(t, suite.Receive(t, "the waiter returns", refused), core.ErrClosed)
 	suite.Eventually(t, "the subscription ends", func() bool { return channels() == 0 })
 	if n := rdb.LLen(t.Context(), "{reqlock:k}:q").Val(); n != 0 {
 		t.Errorf("the queue has %d entries after Close", n)

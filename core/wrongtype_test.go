@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A client replaces the lock by a list. The lease is lost in time, other callers get a fault,
@@ -26,7 +27,7 @@ func TestKeyThatBecomesAList(t *testing.T) {
 	do(t, admin, "DEL", "reqlock:k")
 	do(t, admin, "RPUSH", "reqlock:k", "theirs")
 
-	<-lease.Context().Done()
+	suite.AwaitClosed(t, "the lease is lost", lease.Context().Done())
 	wantError(t, context.Cause(lease.Context()), core.ErrLost)
 	for what, err := range map[string]error{
 		"a try":     errorOf(newLocker(t, server.Client(t)).TryLock(t.Context(), "k")),

@@ -16,6 +16,7 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // After a handler that panics, or ends its goroutine, the outcome is unknown. Exception:
@@ -62,7 +63,7 @@ func TestAttemptsThatBreak(t *testing.T) {
 						return nil, nil
 					})
 				}()
-				if caught := await(t, "the handler has ended", ended); how == "panic" && caught != crash {
+				if caught := suite.ReceiveAnywhere(t, "the handler has ended", ended); how == "panic" && caught != crash {
 					t.Errorf("panic %v", caught)
 				}
 				_, err := call(func(context.Context, any) (any, error) { return &pb.TransferReply{}, nil })
@@ -148,20 +149,20 @@ func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
 	running := make(chan struct{})
 	conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
 		close(running)
-		await(t, "the handler knows", ctx.Done())
+		suite.ReceiveAnywhere(t, "the handler knows", ctx.Done())
 		return nil
 	}), grpc.ChainUnaryInterceptor(around,
 		grpclock.IdempotentUnaryServerInterceptor(locks, literal, grpclock.WithoutFingerprint()))), plaintext)
 	ctx, leave := context.WithCancel(within(t))
 	defer leave()
 	go func() {
-		await(t, "the handler runs", running)
+		suite.ReceiveAnywhere(t, "the handler runs", running)
 		leave()
 	}()
 	if first := ask(ctx, conn, transferOf("a")); first.status.Code() != codes.Canceled {
 		t.Errorf("%s", first)
 	}
-	if !await(t, "the interceptor has returned", stored) {
+	if !suite.ReceiveAnywhere(t, "the interceptor has returned", stored) {
 		t.Error("the answer is not stored")
 	}
 	if later := ask(within(t), conn, transferOf("a")); !later.replayed() {

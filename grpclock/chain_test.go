@@ -13,6 +13,7 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A chain is a server's interceptors, unary and stream alike.
@@ -133,7 +134,7 @@ func TestLostLeaseOfLateStream(t *testing.T) {
 		defer cancel()
 		adaptertest.Free(t, rdb)
 		for _, ctx := range []context.Context{early, derived} {
-			await(t, "the context ends", ctx.Done())
+			suite.ReceiveAnywhere(t, "the context ends", ctx.Done())
 			if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
 				t.Errorf("cause %v", cause)
 			}

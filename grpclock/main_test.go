@@ -30,18 +30,6 @@ var literal = grpclock.Literal(theKey)
 // plaintext is for clients without TLS.
 var plaintext = grpc.WithTransportCredentials(insecure.NewCredentials())
 
-// await waits until a channel is closed or sends a value. It does not call FailNow,
-// since it may run in a handler: the client would wait forever.
-func await[T any](t *testing.T, what string, done <-chan T) (v T) {
-	t.Helper()
-	select {
-	case v = <-done:
-	case <-time.After(10 * time.Second):
-		t.Errorf("timed out waiting until %s", what)
-	}
-	return v
-}
-
 // within returns a context with a deadline for the calls of a test.
 func within(t *testing.T) context.Context {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // If a handler sends, returns or continues without its lock, the client gets an
@@ -36,7 +37,7 @@ func TestMisbehavingHandlers(t *testing.T) {
 			_, err := s.Recv()
 			wantCode(t, err, codes.Internal)
 			wantCode(t, s.Send(reply), codes.Internal)
-			await(t, "the context ends", s.Context().Done())
+			suite.ReceiveAnywhere(t, "the context ends", s.Context().Done())
 			return nil
 		}, codes.Internal, "INTERNAL"},
 		"sends headers before it receives": {false, func(t *testing.T, s batchServer) error {

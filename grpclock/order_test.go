@@ -132,7 +132,7 @@ func TestTimeoutInterceptor(t *testing.T) {
 						defer close(ended)
 						_ = inside()
 					}()
-					await(t, "the handler runs", running)
+					suite.ReceiveAnywhere(t, "the handler runs", running)
 					return status.Error(codes.DeadlineExceeded, "too slow")
 				}
 				var c chain
@@ -145,7 +145,7 @@ func TestTimeoutInterceptor(t *testing.T) {
 				}
 				client := serve(t, bank(func(context.Context) error {
 					close(running)
-					await(t, "the handler may end", end)
+					suite.ReceiveAnywhere(t, "the handler may end", end)
 					return nil
 				}), c.options()...)
 				wantCode(t, call(within(t), client), codes.DeadlineExceeded)
@@ -153,7 +153,7 @@ func TestTimeoutInterceptor(t *testing.T) {
 					t.Errorf("the handler runs, and the key is held: %v", !outside)
 				}
 				close(end)
-				await(t, "the handler has returned", ended)
+				suite.ReceiveAnywhere(t, "the handler has returned", ended)
 				if adaptertest.IsHeld(t, rdb) {
 					t.Error("the handler has returned, and the key is held")
 				}

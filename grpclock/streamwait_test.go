@@ -95,9 +95,9 @@ func TestSendWhileTheLockIsWaitedFor(t *testing.T) {
 			_, err := s.Recv()
 			received <- err
 		}()
-		await(t, "the stream waits for its lock", waiting)
+		suite.ReceiveAnywhere(t, "the stream waits for its lock", waiting)
 		wantCode(t, s.Send(&pb.TransferReply{}), codes.Internal)
-		wantCode(t, await(t, "the receiver is refused", received), codes.Internal)
+		wantCode(t, suite.ReceiveAnywhere(t, "the receiver is refused", received), codes.Internal)
 		return nil
 	}}, streams(locks, accountOf, core.WithWait(time.Minute)))
 	wantCode(t, batchCall(within(t), client), codes.Internal)
@@ -130,7 +130,7 @@ func TestLockThatComesTooLate(t *testing.T) {
 				nil, &memoryStream{ctx: t.Context()}, &grpc.StreamServerInfo{},
 				func(_ any, ss grpc.ServerStream) error {
 					go func() { received <- ss.RecvMsg(&pb.TransferRequest{}) }()
-					await(t, "the lock is taken", acquired)
+					suite.ReceiveAnywhere(t, "the lock is taken", acquired)
 					return test.handle(t, ss)
 				})
 			wantCode(t, err, test.code)
@@ -138,7 +138,7 @@ func TestLockThatComesTooLate(t *testing.T) {
 				t.Error("the key is free before the context of its holder has ended")
 			}
 			close(goOn)
-			wantCode(t, await(t, "the receiver is refused", received), codes.Internal)
+			wantCode(t, suite.ReceiveAnywhere(t, "the receiver is refused", received), codes.Internal)
 			if adaptertest.IsHeld(t, rdb) {
 				t.Error("the key is held for a stream that has ended")
 			}

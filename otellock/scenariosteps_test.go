@@ -2,26 +2,35 @@ package otellock_test
 
 import (
 	"context"
+	"testing"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func waitInOneProcess(f *fixture) {
-	first := f.lock(f.locks, "k")
+// lockNext locks the key on another goroutine, and releases it at once. It closes released then.
+func lockNext(tb testing.TB, locks *core.Locker) (released <-chan struct{}) {
+	tb.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if second, err := f.locks.Lock(context.Background(), "k"); err != nil {
-			f.Errorf("the second lock: %v", err)
-		} else {
-			f.release(second)
+		second, err := locks.Lock(context.Background(), "k")
+		if err != nil {
+			tb.Errorf("the second lock: %v", err)
+		} else if err := second.Release(context.Background()); err != nil {
+			tb.Errorf("release: %v", err)
 		}
 	}()
+	return done
+}
+
+func waitInOneProcess(f *fixture) {
+	first := f.lock(f.locks, "k")
+	released := lockNext(f, f.locks)
 	f.awaitValue("request.waiting operation=lock lock.name=account", 1)
 	f.release(first)
-	suite.AwaitClosed(f, "the second holder has released", done)
+	suite.AwaitClosed(f, "the second holder has released", released)
 }
 
 func refusedAtOnce(f *fixture) {

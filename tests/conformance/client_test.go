@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // clientCases change something while a handler runs or a request waits: the client
@@ -63,9 +64,9 @@ func clientGoesRunning(e *environment) {
 		},
 		handler: func(c call) {
 			started <- struct{}{}
-			receive(e.T, "the context ends", c.Context().Done())
+			suite.ReceiveAnywhere(e.T, "the context ends", c.Context().Done())
 			gone <- struct{}{}
-			receive(e.T, "the handler may end", end)
+			suite.ReceiveAnywhere(e.T, "the handler may end", end)
 		},
 	})
 	defer close(end)
@@ -74,14 +75,14 @@ func clientGoesRunning(e *environment) {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		receive(e.T, "the handler runs", started)
+		suite.ReceiveAnywhere(e.T, "the handler runs", started)
 		cancel()
 	}()
 	if got := s.send(ctx, bodiless); got.ok {
 		e.Errorf("an answer for a client that has disconnected: %+v", got)
 	}
 	<-left
-	receive(e.T, "the handler receives the end of its context", gone)
+	suite.ReceiveAnywhere(e.T, "the handler receives the end of its context", gone)
 	s.wantRefusal(plain, e.rowOf(refused(core.ErrBusy, time.Second)))
 	if !e.held(theKey) {
 		e.Error("the key is free while the handler runs")
@@ -98,7 +99,7 @@ func leaseLost(e *environment) {
 		}},
 		handler: func(c call) {
 			e.free(theKey)
-			receive(e.T, "the context ends", c.Context().Done())
+			suite.ReceiveAnywhere(e.T, "the context ends", c.Context().Done())
 			if cause := context.Cause(c.Context()); !errors.Is(cause, core.ErrLost) {
 				e.Errorf("the cause is %v", cause)
 			}
@@ -113,7 +114,7 @@ func heldTooLong(e *environment) {
 	s := e.serve(route{
 		locks: []lock{{keys: []key{byHeader}, options: []core.Option{core.WithMaxHold(50 * time.Millisecond)}}},
 		handler: func(c call) {
-			receive(e.T, "the context ends", c.Context().Done())
+			suite.ReceiveAnywhere(e.T, "the context ends", c.Context().Done())
 			if cause := context.Cause(c.Context()); !errors.Is(cause, core.ErrMaxHold) {
 				e.Errorf("the cause is %v", cause)
 			}

@@ -88,17 +88,3 @@ func send(t *testing.T, what string, to chan<- struct{}) {
 		t.Errorf("no receiver came: %s", what)
 	}
 }
-
-// receive receives from a channel. It may be called from any goroutine. It fails the test if
-// nothing is sent.
-func receive[T any](t *testing.T, what string, from <-chan T) (got T) {
-	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case got = <-from:
-	case <-late.C:
-		t.Errorf("waited in vain until %s", what)
-	}
-	return got
-}

@@ -21,6 +21,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // grpcAnswerScenarios test which answers are stored, and how they are replayed.
@@ -207,12 +208,12 @@ func answerTimeout(b *grpcEnvironment) {
 			defer close(ended)
 			_, _ = next(ctx, m)
 		}()
-		receive(b.T, "the handler runs", running)
+		suite.ReceiveAnywhere(b.T, "the handler runs", running)
 		return nil, status.FromContextError(context.DeadlineExceeded).Err()
 	}
 	p := b.serveBehind(func(context.Context, *pb.SimpleRequest) error {
 		close(running)
-		receive(b.T, "the handler may end", end)
+		suite.ReceiveAnywhere(b.T, "the handler may end", end)
 		return nil
 	}, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()), timeout)
 	if r := p.pay(); r.status != int(codes.DeadlineExceeded) {
@@ -221,7 +222,7 @@ func answerTimeout(b *grpcEnvironment) {
 	p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
 	b.wantRuns(1)
 	close(end)
-	receive(b.T, "the handler has returned", ended)
+	suite.ReceiveAnywhere(b.T, "the handler has returned", ended)
 }
 
 // A refusal of another interceptor of reqlock is not the method's answer, with any code.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // grpcLeaseScenarios test attempts whose process is killed or disconnected from Redis.
@@ -172,7 +173,7 @@ func (b *grpcEnvironment) cutOff(meanwhile func(), opts ...grpclock.Option) *grp
 		}
 		proxy.Partition()
 		defer proxy.HealDropped()
-		receive(b.T, "the context ends", ctx.Done())
+		suite.ReceiveAnywhere(b.T, "the context ends", ctx.Done())
 		if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
 			b.Errorf("the cause is %v", cause)
 		}
@@ -206,7 +207,7 @@ func leaseClientGoes(b *grpcEnvironment) {
 	running := make(chan struct{}, 1)
 	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		running <- struct{}{}
-		receive(b.T, "the handler receives the end of its context", ctx.Done())
+		suite.ReceiveAnywhere(b.T, "the handler receives the end of its context", ctx.Done())
 		return nil
 	}, core.WithWait(patience))
 	ctx, cancel := context.WithCancel(b.Context())
@@ -214,7 +215,7 @@ func leaseClientGoes(b *grpcEnvironment) {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		receive(b.T, "the handler runs", running)
+		suite.ReceiveAnywhere(b.T, "the handler runs", running)
 		cancel()
 	}()
 	if r := p.send(ctx, theKey, paid); r.status != int(codes.Canceled) {

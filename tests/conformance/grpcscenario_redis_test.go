@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // scriptsFlushed is a row that flushes the scripts of its servers.
@@ -70,7 +71,7 @@ func redisReplyLost(b *grpcEnvironment, word string) {
 	b.forgetRecord(theKey)
 	dropped := b.proxy.DropReply(script(word), redistest.CloseConn)
 	first := p.wantFirst(p.pay(), 2)
-	receive(b.T, "the reply is lost", dropped)
+	suite.ReceiveAnywhere(b.T, "the reply is lost", dropped)
 	p.wantReplay(first, p.pay())
 	b.wantRuns(2)
 }
@@ -108,7 +109,7 @@ func redisCommitFirst(b *grpcEnvironment) {
 	p := b.serveBehind(func(ctx context.Context, m *pb.SimpleRequest) error {
 		if m.GetFillUsername() {
 			cancel()
-			receive(b.T, "the handler receives the end of its context", ctx.Done())
+			suite.ReceiveAnywhere(b.T, "the handler receives the end of its context", ctx.Done())
 		}
 		return nil
 	}, around, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()))
@@ -121,17 +122,17 @@ func redisCommitFirst(b *grpcEnvironment) {
 			defer close(answered)
 			p.send(ctx, "gone"+time.Duration(b.runs.Load()).String(), &pb.SimpleRequest{FillUsername: gone})
 		}()
-		receive(b.T, "the commit is under way", held)
+		suite.ReceiveAnywhere(b.T, "the commit is under way", held)
 		select {
 		case <-returned:
 			b.Errorf("the client has gone: %v; the interceptor has returned before the commit", gone)
 		case <-time.After(200 * time.Millisecond):
 			release()
-			receive(b.T, "the interceptor returns", returned)
+			suite.ReceiveAnywhere(b.T, "the interceptor returns", returned)
 		}
 		release()
 		cancel()
-		receive(b.T, "the client has its answer", answered)
+		suite.ReceiveAnywhere(b.T, "the client has its answer", answered)
 	}
 	b.wantRuns(2)
 }

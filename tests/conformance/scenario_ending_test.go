@@ -14,6 +14,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // endingScenarios test handlers that do not return in the normal way, and clients that
@@ -185,7 +186,7 @@ func lateWrite(e *environment) {
 	}})
 	first := s.runsWith(http.StatusOK, payment("late"))
 	close(proceed)
-	if err := receive(e.T, "the late write", late); err == nil {
+	if err := suite.ReceiveAnywhere(e.T, "the late write", late); err == nil {
 		e.Error("a write after the handler has returned is no error")
 	}
 	if s.replays(first, payment("late")); first.body != "paid" {
@@ -206,7 +207,7 @@ func clientLeaves(e *environment, answers bool) {
 	gone := make(chan error, 1)
 	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		cancel()
-		receive(e.T, "the context ends", t.r.Context().Done())
+		suite.ReceiveAnywhere(e.T, "the context ends", t.r.Context().Done())
 		gone <- t.r.Context().Err()
 		if answers {
 			t.WriteHeader(http.StatusCreated)
@@ -216,7 +217,7 @@ func clientLeaves(e *environment, answers bool) {
 	if answer := s.do(ctx, payment("left")); answer.err == nil {
 		e.Errorf("an answer for a client that has disconnected: %+v", answer)
 	}
-	if err := receive(e.T, "the handler receives the end of its context", gone); !errors.Is(err, context.Canceled) {
+	if err := suite.ReceiveAnywhere(e.T, "the handler receives the end of its context", gone); !errors.Is(err, context.Canceled) {
 		e.Errorf("the handler's context: %v", err)
 	}
 	if !answers {
@@ -237,7 +238,7 @@ func timeoutAround(e *environment) {
 	proceed := make(chan struct{})
 	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		timeOut()
-		receive(e.T, "the timeout is over", proceed)
+		suite.ReceiveAnywhere(e.T, "the timeout is over", proceed)
 		t.WriteHeader(http.StatusCreated)
 	}})
 	endless := s.Config.Handler
@@ -272,10 +273,10 @@ func storedFirst(e *environment) {
 	defer cancel()
 	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		cancel()
-		receive(e.T, "the client has gone", t.r.Context().Done())
+		suite.ReceiveAnywhere(e.T, "the client has gone", t.r.Context().Done())
 		release, seen := e.proxy.HoldCommand(redistest.Named("evalsha"))
 		go func() {
-			receive(e.T, "the commit is sent", seen)
+			suite.ReceiveAnywhere(e.T, "the commit is sent", seen)
 			time.Sleep(50 * time.Millisecond)
 			release()
 		}()
@@ -290,7 +291,7 @@ func storedFirst(e *environment) {
 		}}, r)
 	})
 	s.do(ctx, payment("stored"))
-	if state := receive(e.T, "the answer is sent", states); state != "D" {
+	if state := suite.ReceiveAnywhere(e.T, "the answer is sent", states); state != "D" {
 		e.Errorf("when the answer was sent, its record was %q", state)
 	}
 	s.replays(httpAnswer{status: http.StatusCreated, header: http.Header{}}, payment("stored"))

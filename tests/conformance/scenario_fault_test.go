@@ -106,6 +106,6 @@ func replyLost(e *environment) {
 	e.forget()
 	knows = true
 	first := s.runsWith(http.StatusCreated, payment("reply"))
-	receive(e.T, "a reply was lost", lost)
+	suite.ReceiveAnywhere(e.T, "a reply was lost", lost)
 	s.replays(first, payment("reply"))
 }

@@ -42,7 +42,7 @@ func (e *environment) beginAndLose(key string) {
 	if err != nil {
 		e.Fatalf("Begin: %v", err)
 	}
-	receive(e.T, "the lease ends", attempt.Lease().Context().Done())
+	suite.ReceiveAnywhere(e.T, "the lease ends", attempt.Lease().Context().Done())
 	lock := e.prefix + attempt.Lease().Key()
 	suite.Eventually(e.T, "the lock ends", func() bool { // Redis keeps the lock a little longer than the lease
 		return e.rdb.Exists(e.Context(), lock).Val() == 0
@@ -87,7 +87,7 @@ func attemptLosesLease(e *environment) {
 		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
 		handler: func(t invocation) {
 			e.free(t.attempt.Lease().Key())
-			receive(e.T, "the context ends", t.r.Context().Done())
+			suite.ReceiveAnywhere(e.T, "the context ends", t.r.Context().Done())
 			if cause := context.Cause(t.r.Context()); !errors.Is(cause, core.ErrLost) {
 				e.Errorf("the cause is %v", cause)
 			}
@@ -109,7 +109,7 @@ func attemptIsOvertaken(e *environment) {
 				return
 			}
 			e.free(t.attempt.Lease().Key())
-			receive(e.T, "the context ends", t.r.Context().Done())
+			suite.ReceiveAnywhere(e.T, "the context ends", t.r.Context().Done())
 			second = s.do(e.Context(), payment("overtaken"))
 			t.WriteHeader(http.StatusCreated)
 		},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // streamCases test answers that take long: the lock is held until their end.
@@ -35,7 +36,7 @@ func streamUnder(e *environment, k key) {
 				if err := c.Send(piece); err != nil {
 					e.Errorf("Send: %v", err)
 				}
-				receive(e.T, "the stream may go on", proceed)
+				suite.ReceiveAnywhere(e.T, "the stream may go on", proceed)
 			}
 			if !e.held(theKey) {
 				e.Error("the stream goes on, and the key is free")
@@ -72,7 +73,7 @@ func hijacked(e *environment) {
 			if err := c.Hijack("done"); err != nil {
 				e.Errorf("Hijack: %v", err)
 			}
-			receive(e.T, "the handler may end", proceed)
+			suite.ReceiveAnywhere(e.T, "the handler may end", proceed)
 		},
 	})
 	s.wantReply(plain, "done")

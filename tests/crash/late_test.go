@@ -91,7 +91,7 @@ func (l *lateCommand) raceWithCommit(resolution core.Resolution) {
 		resolved <- l.operator.Resolve(l.t.Context(), l.framework.endpoint(l.first.policy, l.first.key), resolution, seen.Seen)
 	}()
 	l.deliver()
-	if err := <-resolved; err != nil && !errors.Is(err, core.ErrChanged) {
+	if err := suite.Receive(l.t, "the resolution returns", resolved); err != nil && !errors.Is(err, core.ErrChanged) {
 		l.t.Errorf("resolve: %v", err)
 	}
 }

@@ -36,3 +36,22 @@ func Receive[T any](tb testing.TB, what string, from <-chan T) (got T) {
 	}
 	return got
 }
+
+// patienceOfHandlers bounds the wait of a handler. It is shorter than the deadline of the client
+// of a test, so that the handler reports its failure while the test runs.
+const patienceOfHandlers = 10 * time.Second
+
+// ReceiveAnywhere is Receive for any goroutine, such as that of a handler, whose client would wait
+// in vain if the handler never returned. If the value does not come within ten seconds, it fails
+// the test and returns the zero value.
+func ReceiveAnywhere[T any](tb testing.TB, what string, from <-chan T) (got T) {
+	tb.Helper()
+	timer := time.NewTimer(patienceOfHandlers)
+	defer timer.Stop()
+	select {
+	case got = <-from:
+	case <-timer.C:
+		tb.Errorf("after %v, still not: %s", patienceOfHandlers, what)
+	}
+	return got
+}

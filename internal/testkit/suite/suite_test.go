@@ -82,6 +82,7 @@ type failing struct {
 
 func (f *failing) Helper()                      {}
 func (f *failing) Fatalf(text string, _ ...any) { f.text = text; panic(f) }
+func (f *failing) Errorf(text string, _ ...any) { f.text = text }
 
 func TestEventuallyFailsAfterAMinute(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
@@ -153,5 +154,19 @@ func TestAwaitClosedFailsAfterAMinute(t *testing.T) {
 			}
 		}()
 		AwaitClosed(f, "nothing", make(chan struct{}))
+	})
+}
+
+func TestReceiveAnywhereReturnsAndReportsAnErrorAfterTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, values := &failing{}, make(chan int, 1)
+		values <- 7
+		if got := ReceiveAnywhere(f, "a value", values); got != 7 || f.text != "" {
+			t.Errorf("received %d, and failed with %q", got, f.text)
+		}
+		begun := time.Now()
+		if got := ReceiveAnywhere(f, "nothing", values); got != 0 || f.text == "" || time.Since(begun) != patienceOfHandlers {
+			t.Errorf("received %d after %v, and failed with %q", got, time.Since(begun), f.text)
+		}
 	})
 }
