@@ -34,7 +34,11 @@ func newLocker(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *co
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		defer cancel()
 		_ = locks.Close(ctx)
-		_ = locks.Close(context.Background()) // waits for commands that are under way
+		ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := locks.Close(ctx); err != nil { // waits for commands that are under way
+			t.Errorf("close: %v", err)
+		}
 	})
 	return locks
 }

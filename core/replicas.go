@@ -20,10 +20,10 @@ import (
 // few replicas. If that exceeds the command timeout, the error is the same with another text.
 //
 // A lock on n replicas survives the loss of its master if one of these replicas is promoted.
-// Redis promotes the replica with the most data, as it was last reported to those that choose. If n
-// is the number of all replicas, each choice is safe. This is not consensus: if an action
-// must never happen twice, the system where it happens must check a fencing number or the
-// key.
+// The Sentinels, or the masters of a cluster, promote the replica with the most data that they
+// have a report of. If n is the number of all replicas, each choice is safe. This is not
+// consensus: if an action must never happen twice, the system where it happens must check a
+// fencing number or the key.
 //
 // Each of these steps takes one more round trip between master and replicas. Steps that leave
 // together share one WAIT on their connection. The time counts against the lease. Releases

@@ -18,6 +18,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A middleware outside the lock and the application get an *echo.HTTPError.
@@ -198,7 +199,7 @@ func TestClientGone(t *testing.T) {
 	if w.Code != 499 || w.Body.Len() != 0 || w.Header().Get("Content-Type") != "" {
 		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
 	}
-	if v := <-logged; v.Status != 499 || !errors.Is(v.Error, context.Canceled) {
+	if v := suite.Receive(t, "the request is logged", logged); v.Status != 499 || !errors.Is(v.Error, context.Canceled) {
 		t.Errorf("logged %d, %v", v.Status, v.Error)
 	}
 }

@@ -90,7 +90,7 @@ func TestRequestIsRestored(t *testing.T) {
 				defer func() { done <- recover() }()
 				serve(e, r)
 			}()
-			if caught := <-done; caught != test.panics {
+			if caught := suite.Receive(t, "the handler ends", done); caught != test.panics {
 				t.Errorf("panic %v", caught)
 			}
 			if !outside || !errors.Is(handled, test.err) {

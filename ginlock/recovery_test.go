@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // recovery is gin.Recovery without a log.
@@ -66,12 +67,12 @@ func TestWithoutRecovery(t *testing.T) {
 			locks := locktest.New(t)
 			r := gin.New()
 			r.GET("/", ginlock.Middleware(locks.Locker, literal), func(*gin.Context) { test.end() })
-			caught := make(chan any)
+			caught := make(chan any, 1)
 			go func() {
 				defer func() { caught <- recover() }()
 				r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 			}()
-			if got := <-caught; got != test.panics || !adaptertest.IsFree(t, locks.Locker) {
+			if got := suite.Receive(t, "the handler ends", caught); got != test.panics || !adaptertest.IsFree(t, locks.Locker) {
 				t.Errorf("panic %v, held %v", got, !adaptertest.IsFree(t, locks.Locker))
 			}
 		})

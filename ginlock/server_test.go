@@ -69,7 +69,7 @@ func TestStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	<-sending
+	suite.AwaitClosed(t, "the first event is sent", sending)
 	events := bufio.NewReader(answer.Body)
 	event := func() string {
 		name, _ := events.ReadString('\n')
@@ -116,7 +116,7 @@ func TestStreamIsLeft(t *testing.T) {
 		t.Error("the stream runs, and the key is free")
 	}
 	_ = answer.Body.Close()
-	if !<-gone {
+	if !suite.Receive(t, "the stream ends", gone) {
 		t.Error("the stream did not see its client go")
 	}
 	suite.Eventually(t, "the key is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })

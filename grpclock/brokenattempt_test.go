@@ -149,7 +149,7 @@ func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
 	running := make(chan struct{})
 	conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
 		close(running)
-		suite.ReceiveAnywhere(t, "the handler knows", ctx.Done())
+		suite.ReceiveAnywhere(t, "the context of the handler ends", ctx.Done())
 		return nil
 	}), grpc.ChainUnaryInterceptor(around,
 		grpclock.IdempotentUnaryServerInterceptor(locks, literal, grpclock.WithoutFingerprint()))), plaintext)

@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The event of an unknown outcome says what the handler did, and nothing from the call.
@@ -60,7 +61,7 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 				_, _ = interceptor(t.Context(), transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
 					func(ctx context.Context, _ any) (any, error) { return transferOf("b"), test.handler(ctx) })
 			}()
-			if event := <-events; event.Err == nil || event.Err.Error() != test.want {
+			if event := suite.Receive(t, "an event", events); event.Err == nil || event.Err.Error() != test.want {
 				t.Errorf("%v, want %s", event.Err, test.want)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -259,6 +260,6 @@ func TestUpgrade(t *testing.T) {
 		if got := do(t, server, r); got.status != want {
 			t.Errorf("%+v, want %d", got, want)
 		}
-		<-ended
+		suite.Receive(t, "the handler ends", ended)
 	}
 }

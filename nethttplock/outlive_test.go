@@ -56,5 +56,5 @@ func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 	}
 	suite.Eventually(t, "the key is free", func() bool { return !adaptertest.IsHeld(t, rdb) })
 	close(returned)
-	<-ended
+	suite.AwaitClosed(t, "the goroutine ends", ended)
 }

@@ -53,7 +53,7 @@ func TestTimeoutHandler(t *testing.T) {
 				t.Errorf("while the handler runs, the key is held: %v", !test.heldMeanwhile)
 			}
 			close(end)
-			<-ended
+			suite.AwaitClosed(t, "the handler ends", ended)
 			suite.Eventually(t, "the key is free", func() bool { return !adaptertest.IsHeld(t, rdb) })
 		})
 	}

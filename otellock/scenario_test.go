@@ -158,7 +158,8 @@ func tableOf(t *testing.T, text string) table {
 }
 
 // A lock that another process hands over is counted as such. A waiter also checks Redis once a
-// second. In the bubble that never comes before the message of the other process.
+// second. The time of the bubble passes only when all goroutines wait, so the message of the other
+// process always comes before that check.
 func TestHandoverBetweenProcesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // patience bounds how long a test waits for something that has to happen. No test that
 // passes waits that long.
-const patience = 10 * time.Second
+const patience = suite.PatienceOfHandlers
 
 // events records the events of a Locker.
 type events struct {

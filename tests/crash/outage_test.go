@@ -58,7 +58,7 @@ func (c *crashCase) runOutage(outage outage) {
 	}
 	outage.mends(c)
 	if outage.withWaiter {
-		if got := <-waiter; got != outage.outcome {
+		if got := suite.Receive(c.t, "the waiting duplicate is answered", waiter); got != outage.outcome {
 			c.t.Errorf("the waiting duplicate got %q, want %q", got, outage.outcome)
 		}
 		c.clients.Wait()

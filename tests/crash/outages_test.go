@@ -144,7 +144,7 @@ func overtaken() outage {
 			})
 			c.deleteKeys()
 			c.clients.Go(func() { c.wantNext("fine") })
-			<-runs
+			suite.AwaitClosed(c.t, "the handler runs", runs)
 			c.admin.Del(c.t.Context(), "{"+c.lock(c.first)+"}:r")
 		},
 		mends: func(c *crashCase) {

@@ -74,7 +74,7 @@ func (s *scenarios) runLocks() {
 		s.Error("the key was locked twice")
 	}
 	_ = first.Release(s.Context())
-	<-waited
+	suite.AwaitClosed(s, "the second caller returns", waited)
 }
 
 // runLosses loses a lease, ends one by its maximum, and holds one for several TTLs.
@@ -85,7 +85,7 @@ func (s *scenarios) runLosses() {
 	redistest.Lose(s, s.server.Client(s.T), "the lease is lost", func() bool { return lost.Context().Err() != nil }, "reqlock:lost")
 	_ = lost.Release(s.Context())
 	ended := s.lock(s.locks.With(core.WithMaxHold(20*time.Millisecond)), "max")
-	<-ended.Context().Done()
+	suite.AwaitClosed(s, "the lease ends", ended.Context().Done())
 	_ = ended.Release(s.Context())
 	suite.Eventually(s, "a lease is held for three TTLs", func() bool {
 		if long.Context().Err() != nil { // a busy machine has renewed it too late

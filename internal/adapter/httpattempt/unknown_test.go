@@ -8,6 +8,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The event of an unknown outcome says what the handler did, and nothing from the request.
@@ -45,7 +46,7 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 			}))
 			endpoint := newEndpoint(t, locks.Locker, Settings[*http.Request]{Uncertain: test.uncertain})
 			runOnce(t, endpoint, "k", test.handler)
-			if event := <-events; event.Err == nil || event.Err.Error() != test.want {
+			if event := suite.Receive(t, "an event", events); event.Err == nil || event.Err.Error() != test.want {
 				t.Errorf("%v, want %s", event.Err, test.want)
 			}
 		})

@@ -1,7 +1,7 @@
 // Package pipeline sends calls to Redis in batches, each with a deadline of its own.
 //
 // A Call is one operation with its sends. The Operation makes the command of each send,
-// and receives the reply. The package knows neither scripts nor keys.
+// and receives the reply. The package depends on neither scripts nor keys.
 //
 // # Batches
 //

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -100,6 +101,7 @@ func testSilentMaster(t *testing.T, cluster *redistest.Cluster) {
 					answered.Add(1)
 				})
 			}
+			begun := time.Now()
 			for master, all := range requests {
 				if master == silent {
 					continue
@@ -111,6 +113,9 @@ func testSilentMaster(t *testing.T, cluster *redistest.Cluster) {
 						t.Errorf("%s on another master: %v", transition.name, err)
 					}
 				}
+			}
+			if took := time.Since(begun); took > storetest.Patience {
+				t.Errorf("the other masters took %v", took)
 			}
 			if n := answered.Load(); n != 0 {
 				t.Errorf("the silent master has answered %d calls", n)
@@ -134,6 +139,7 @@ func testMasterSilentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
 	first.Bound = storetest.LongBound
 	go func() { answered <- take(s, first) }()
 	suite.Receive(t, "the first command is held", held)
+	begun := time.Now()
 	for master, tag := range tags {
 		if master == silent {
 			continue
@@ -146,6 +152,9 @@ func testMasterSilentFromTheStart(t *testing.T, cluster *redistest.Cluster) {
 				t.Error(err)
 			}
 		}
+	}
+	if took := time.Since(begun); took > storetest.Patience {
+		t.Errorf("the other masters took %v", took)
 	}
 	if len(answered) != 0 {
 		t.Error("the silent master has answered")

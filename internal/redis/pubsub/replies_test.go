@@ -97,7 +97,7 @@ func TestSecondConfirmationDoesNotCloseReadyAgain(t *testing.T) {
 	}
 }
 
-// A master behind a network partition does not know that it was replaced, and replies.
+// A master behind a network partition replies even after it was replaced.
 func TestChannelLeavesAFormerMaster(t *testing.T) {
 	t.Parallel()
 	s := newConnTest(t)

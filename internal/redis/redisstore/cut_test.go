@@ -118,7 +118,7 @@ func (r *cutFixture) resends(t *testing.T, c cut) (n int) {
 	return n - c.size - 3 // the gate, and the two commands of checkLaneWorks
 }
 
-// inEachLane runs the test with a batch of each lane. The server knows the scripts.
+// inEachLane runs the test with a batch of each lane. The server has the scripts.
 func inEachLane(t *testing.T, test func(t *testing.T, r *cutFixture)) {
 	t.Helper()
 	run := func(name string, cases []cutCase, gate sender) {
@@ -192,7 +192,7 @@ func TestBatchAndItsResendAreCut(t *testing.T) {
 	})
 }
 
-// If the server does not know the scripts, a second batch has their sources.
+// If the server does not have the scripts, a second batch has their sources.
 func TestBatchOfUnknownScriptsIsCut(t *testing.T) {
 	t.Parallel()
 	inEachLane(t, func(t *testing.T, r *cutFixture) {

@@ -53,8 +53,8 @@ func StartTLS(tb testing.TB, args ...string) (server *Server, addr string, confi
 	return nil, "", nil
 }
 
-// hasNoTLS reports whether a server has ended because it has no options of TLS. It prints the line
-// of the first bad option, and then what is wrong.
+// hasNoTLS reports whether a server has ended because it has no options of TLS. The server prints
+// the line of the first bad option, and then what is wrong.
 func hasNoTLS(log string) bool {
 	_, after, found := strings.Cut(log, ">>> 'tls-port ")
 	return found && strings.Contains(after, "Bad directive")

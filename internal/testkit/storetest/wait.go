@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// Patience is how long a test waits for an event before it fails.
+	// Patience is how late a busy machine may be with what must happen at once.
 	Patience = 10 * time.Second
-	// LongBound is a bound or a timeout that must not end during a test.
+	// LongBound is a bound or a timeout that must not cause what a test waits for. A call is sent
+	// again after half of its bound: a test notices that by a limit of Patience.
 	LongBound = 3 * Patience
 )
 
@@ -41,11 +42,14 @@ func Await[T any](tb testing.TB, do func(done func(T, error))) (answer T, err er
 	}
 }
 
+// A Closer is a store, as CloseAtEnd uses it.
+type Closer interface {
+	Close(ctx context.Context) error
+}
+
 // CloseAtEnd closes the store after the test. It fails the test if that takes longer than twice
 // LongBound.
-func CloseAtEnd(tb testing.TB, s interface {
-	Close(ctx context.Context) error
-}) {
+func CloseAtEnd(tb testing.TB, s Closer) {
 	tb.Helper()
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*LongBound)

@@ -23,7 +23,7 @@ func AwaitClosed(tb testing.TB, what string, channel <-chan struct{}) {
 }
 
 // Receive returns the next value of the channel. It fails the test, with the text what, if that
-// takes longer than a minute. Call it on the goroutine of the test, also in a bubble of
+// takes longer than a minute. Call it on the goroutine of the test. It may be called in a bubble of
 // synctest.
 func Receive[T any](tb testing.TB, what string, from <-chan T) (got T) {
 	tb.Helper()
@@ -37,21 +37,21 @@ func Receive[T any](tb testing.TB, what string, from <-chan T) (got T) {
 	return got
 }
 
-// patienceOfHandlers bounds the wait of a handler. It is shorter than the deadline of the client
-// of a test, so that the handler reports its failure while the test runs.
-const patienceOfHandlers = 10 * time.Second
+// PatienceOfHandlers bounds the wait of a handler. The deadline of the client of a test must be
+// longer, so that the handler reports its failure while the test runs.
+const PatienceOfHandlers = 10 * time.Second
 
 // ReceiveAnywhere is Receive for any goroutine, such as that of a handler, whose client would wait
 // in vain if the handler never returned. If the value does not come within ten seconds, it fails
 // the test and returns the zero value.
 func ReceiveAnywhere[T any](tb testing.TB, what string, from <-chan T) (got T) {
 	tb.Helper()
-	timer := time.NewTimer(patienceOfHandlers)
+	timer := time.NewTimer(PatienceOfHandlers)
 	defer timer.Stop()
 	select {
 	case got = <-from:
 	case <-timer.C:
-		tb.Errorf("after %v, still not: %s", patienceOfHandlers, what)
+		tb.Errorf("after %v, still not: %s", PatienceOfHandlers, what)
 	}
 	return got
 }

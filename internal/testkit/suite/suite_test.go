@@ -165,7 +165,7 @@ func TestReceiveAnywhereReturnsAndReportsAnErrorAfterTenSeconds(t *testing.T) {
 			t.Errorf("received %d, and failed with %q", got, f.text)
 		}
 		begun := time.Now()
-		if got := ReceiveAnywhere(f, "nothing", values); got != 0 || f.text == "" || time.Since(begun) != patienceOfHandlers {
+		if got := ReceiveAnywhere(f, "nothing", values); got != 0 || f.text == "" || time.Since(begun) != PatienceOfHandlers {
 			t.Errorf("received %d after %v, and failed with %q", got, time.Since(begun), f.text)
 		}
 	})

@@ -84,8 +84,8 @@ func halfOpen(direction network.Direction) injector {
 	return impair(somePaths, func(p *network.Path) { p.HalfOpen(direction) })
 }
 
-// delaySome makes each command take 20 to 80 ms longer, and sometimes longer than the
-// command timeout: on both ways, or only on the way back.
+// delaySome makes each command take 20 to 80 ms longer on average, and sometimes longer than
+// the command timeout: on both ways, or only on the way back.
 func delaySome(s *System) func() {
 	latency := time.Duration(10+s.Random.IntN(31)) * time.Millisecond
 	if s.Random.IntN(2) == 0 {

@@ -74,16 +74,24 @@ func TestDelay(t *testing.T) {
 	w.expect(":5") // on the same connection
 }
 
-func TestDelayReplies(t *testing.T) {
+func TestDelayRepliesDelaysNoCommand(t *testing.T) {
 	t.Parallel()
 	n, server, client := newNetwork(t)
 	path := n.Path(1)
 	w := dial(t, path.Routes[server.Addr()])
+	const latency = 30 * time.Millisecond
+	path.DelayReplies(latency, 0)
+	begun := time.Now()
+	w.send("INCR n")
+	w.expect(":1")
+	if took := time.Since(begun); took < latency {
+		t.Errorf("took %v, want %v", took, latency)
+	}
 	path.DelayReplies(time.Hour, time.Minute)
 	w.send("INCR n")
-	suite.Eventually(t, "the command arrives at once", func() bool { return client.Get(t.Context(), "n").Val() == "1" })
+	suite.Eventually(t, "the command arrives", func() bool { return client.Get(t.Context(), "n").Val() == "2" })
 	path.Restore()
-	w.expect(":1")
+	w.expect(":2")
 }
 
 func TestThrottle(t *testing.T) {

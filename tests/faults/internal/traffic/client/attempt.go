@@ -109,11 +109,18 @@ func (c *client) runAttempt(h *hold, attempt *core.Attempt, policy history.Polic
 	}
 	must(c.user.Charge(h.key, attempt.Number(), h.name))
 	c.delayEnd(h.lease.Context())
-	if h.lease.Context().Err() != nil {
-		defer c.retry(h.key, policy)() // begins now, and runs after this attempt has ended
+	if h.lease.Context().Err() != nil && c.chance(50) {
+		ended = true
+		c.retryAndEnd(h, attempt, policy)
+		return
 	}
 	c.maybePanic()
 	ended = true
+	c.endAttempt(h, attempt)
+}
+
+// endAttempt commits an attempt, or ends it without an answer.
+func (c *client) endAttempt(h *hold, attempt *core.Attempt) {
 	if c.chance(5) {
 		h.end(c.endContext(), h.reportEndCall(history.Seal, ""), attempt.Seal)
 		return
@@ -122,17 +129,14 @@ func (c *client) runAttempt(h *hold, attempt *core.Attempt, policy history.Polic
 	h.end(c.endContext(), h.reportEndCall(history.Commit, record), func(ctx context.Context) error { return attempt.Commit(ctx, []byte(record)) })
 }
 
-// retry sometimes begins another attempt at a payment, and returns a function that runs it.
-// Since that attempt has begun, a commit of the one before it must be refused.
-func (c *client) retry(key string, policy history.Policy) (run func()) {
-	if c.chance(50) {
-		return func() {}
+// retryAndEnd begins another attempt at the payment before it ends this one, which has lost its
+// lease, and then runs the other one. If the other one may run, this one must not be committed.
+func (c *client) retryAndEnd(h *hold, attempt *core.Attempt, policy history.Policy) {
+	otherHold, other, _ := c.beginAttempt(h.key, policy, false)
+	c.endAttempt(h, attempt)
+	if otherHold != nil {
+		c.runAttempt(otherHold, other, policy)
 	}
-	h, attempt, _ := c.beginAttempt(key, policy, false)
-	if h == nil {
-		return func() {}
-	}
-	return func() { c.runAttempt(h, attempt, policy) }
 }
 
 // delayEnd sometimes waits before the attempt ends. The attempt is committed even if its

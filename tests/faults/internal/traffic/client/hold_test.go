@@ -89,7 +89,7 @@ func TestHolderIsNotified(t *testing.T) {
 		t.Fatal("refused")
 	}
 	b.server.Client(t).Set(t.Context(), "reqlock:k", "foreign", 0)
-	<-h.lease.Context().Done()
+	suite.AwaitClosed(t, "the lease ends", h.lease.Context().Done())
 	suite.Eventually(t, "the end of the lease is reported", func() bool {
 		return slices.ContainsFunc(b.reportedOps(t), func(op history.Op) bool {
 			return op.Kind == history.LeaseEnd && op.Return != 0
@@ -142,7 +142,7 @@ func TestCallIsReportedBeforeItReturns(t *testing.T) {
 		t.Errorf("%+v", ops)
 	}
 	cancel()
-	if outcome := <-returned; outcome != history.Deadline {
+	if outcome := suite.Receive(t, "the call returns", returned); outcome != history.Deadline {
 		t.Errorf("outcome %s", outcome)
 	}
 	if ops := b.reportedOps(t); len(ops) != 1 || ops[0].Return < ops[0].Call || ops[0].Outcome != history.Deadline || ops[0].Error == "" {
