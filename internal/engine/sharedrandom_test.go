@@ -31,7 +31,7 @@ var mixes = [][]store.Limit{
 //faults:row 56
 func TestLimitsAtRandom(t *testing.T) {
 	t.Parallel()
-	for seed := range suite.Size(4*fewRuns, allRuns/4) {
+	for seed := range suite.Size(2*fewRuns, allRuns/4) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -125,6 +125,10 @@ func TestStoppedServerIsTemporaryFault(t *testing.T) {
 	if fault := faultOf(t, s, storetest.LongBound); !fault.Temporary || fault.Unknown {
 		t.Errorf("%+v: %v", fault, fault)
 	}
+	_, err := s.Outcome(t.Context(), storetest.Request(""))
+	if fault := storetest.AsFault(t, err); !fault.Temporary || fault.Unknown {
+		t.Errorf("outcome: %+v: %v", fault, fault)
+	}
 }
 
 func TestClosedClientIsPermanentFault(t *testing.T) {

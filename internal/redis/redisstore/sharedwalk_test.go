@@ -203,12 +203,9 @@ func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
 			w.toggle(t, process)
 		}
 		kinds := [...][]string{{"", "*"}, {"/3"}, {"/3", "/5"}, {"", "*", "/2"}, {"", "*", "/2", "/4"}}
-		steps := 1500
-		if suite.IsFull() {
-			steps = 20_000
-		}
+		steps := suite.Size(800, 20_000)
 		for i := range steps {
-			if i%300 == 0 {
+			if i%200 == 0 {
 				w.kinds = kinds[w.rand.IntN(len(kinds))]
 			}
 			before := w.state(t)
