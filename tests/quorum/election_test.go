@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
@@ -65,6 +66,7 @@ func TestNodesWithoutTheirVotesElectNoSecondHolder(t *testing.T) {
 // With a quarantine shorter than leases there are two holders, and the check finds them.
 // One Locker refuses such a configuration, so this takes two Lockers that differ.
 func TestNodesThatVoteTooSoonElectTwoHolders(t *testing.T) {
+	suite.Full(t, "waits for the quarantine of two servers under one lease")
 	t.Parallel()
 	d := newDeployment(t, 1, core.WithTTL(outlivingTTL))
 	if overlaps := d.restartVoters(t, "k", shortQuarantine); len(overlaps) != 1 {

@@ -41,9 +41,13 @@ func TestFourProcessesTakeTurns(t *testing.T) {
 
 //faults:row 31: the dead are passed over
 func TestAProcessIsKilled(t *testing.T) {
+	checks := basicChecks()
+	if runsAlone(t) {
+		checks = withOrder(withFairness(checks, true))
+	}
 	_, ts := scenario{
 		orders: newOrders(shortTTL, shortTimeout, true, manyTurns), processes: processCount + 2,
-		checks: withOrder(withFairness(basicChecks(), true)),
+		checks: checks,
 		meanwhile: func(w *workers) {
 			w.until(0.25)
 			w.kill(1) // in any state
@@ -67,10 +71,14 @@ func TestAProcessIsKilled(t *testing.T) {
 
 //faults:row 14 limit: SIGSTOP while it holds
 func TestAProcessStandsStill(t *testing.T) {
+	checks := basicChecks()
+	if runsAlone(t) {
+		checks = withFairness(checks, true)
+	}
 	long := newOrders(shortTTL, shortTimeout, true, manyTurns)
 	long.Size.Turns = max(long.Size.Turns, 150) // the other processes must not finish meanwhile
 	scenario{
-		orders: long, checks: withFairness(basicChecks(), true),
+		orders: long, checks: checks,
 		meanwhile: func(w *workers) {
 			w.until(0.1)
 			w.stopHolder(1)

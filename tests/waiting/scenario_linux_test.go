@@ -72,6 +72,16 @@ func withFairness(checks map[string]func(turns) []string, byLease bool) map[stri
 	return checks
 }
 
+// runsAlone reports whether the test runs alone, as it does in the full tier. In the fast tier it
+// runs beside others, so too many processes share the machine for checks that depend on time.
+func runsAlone(t *testing.T) bool {
+	t.Helper()
+	if !suite.IsFull() {
+		t.Parallel()
+	}
+	return suite.IsFull()
+}
+
 // total is how many grants the workers make in all.
 func (w *workers) total() int64 {
 	return int64(processCount * w.orders.Size.Goroutines * w.orders.Size.Turns)
