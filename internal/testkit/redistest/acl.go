@@ -44,7 +44,6 @@ func MinimalRights() bool { return os.Getenv(rightsEnv) != "" }
 // restricted returns the args that give only Rights to the default user. It returns none
 // if the args of the server define that user themselves.
 func restricted(args []string, cluster bool) []string {
-	cluster = cluster || slices.Contains(args, "--cluster-enabled")
 	if !MinimalRights() || slices.Contains(args, "--requirepass") || definesDefault(args) {
 		return nil
 	}

@@ -144,6 +144,20 @@ func TestCleanupEndsGroups(t *testing.T) {
 	}
 }
 
+// The default port of the bus, 10000 above that of the server, may be that of a connection.
+func TestServerInClusterModeHasAPortForItsBus(t *testing.T) {
+	t.Parallel()
+	server := Start(t, "--cluster-enabled", "yes")
+	if server.busPort < firstPort || server.busPort >= lastPort {
+		t.Errorf("the port of the bus is %d", server.busPort)
+	}
+	if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", loopback(server.busPort)); err != nil {
+		t.Error(err)
+	} else {
+		_ = conn.Close()
+	}
+}
+
 // Another process has taken the port of the bus.
 func TestClusterNodeOnTakenBusPort(t *testing.T) {
 	t.Parallel()

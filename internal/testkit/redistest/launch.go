@@ -57,7 +57,7 @@ func (s *Server) start() error {
 		if s.port, err = FreePort(s.tb); err != nil {
 			return err
 		}
-		if s.role == clusterNode {
+		if s.hasBus() {
 			// By default the port of the bus is 10000 above. Outgoing connections and other
 			// servers may use that port.
 			if s.busPort, err = FreePort(s.tb); err != nil {
@@ -69,6 +69,11 @@ func (s *Server) start() error {
 		}
 	}
 	return err
+}
+
+// hasBus reports whether the server has cluster mode, by its role or by an argument of the test.
+func (s *Server) hasBus() bool {
+	return s.role == clusterNode || slices.Contains(s.args, "--cluster-enabled")
 }
 
 // launch starts one run on the ports of the server, and waits until it answers. After a
@@ -100,13 +105,16 @@ func (s *Server) arguments() []string {
 		// The file must be the first argument.
 		args = slices.Concat([]string{s.configPath()}, args, []string{"--sentinel"})
 	case clusterNode:
-		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(s.busPort))
+		args = append(args, "--cluster-enabled", "yes")
 		fallthrough
 	default:
 		args = append(args, "--save", "", "--appendonly", "no")
 	}
+	if s.hasBus() {
+		args = append(args, "--cluster-port", strconv.Itoa(s.busPort))
+	}
 	if s.role != sentinel {
-		args = append(args, restricted(s.args, s.role == clusterNode)...)
+		args = append(args, restricted(s.args, s.hasBus())...)
 	}
 	return append(args, s.args...)
 }

@@ -27,7 +27,7 @@ type Server struct {
 	args    []string
 	port    int
 	role    role
-	busPort int // of a node of a cluster
+	busPort int // in cluster mode
 
 	admin func() *redis.Client // for commands of this package
 
