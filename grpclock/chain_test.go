@@ -132,7 +132,8 @@ func TestLostLeaseOfLateStream(t *testing.T) {
 		}
 		derived, cancel := context.WithCancel(early)
 		defer cancel()
-		// On a busy machine a command is sent again, and may lock the key once more.
+		// On a busy machine a command is sent again, and may lock the key once more. redistest.Lose
+		// waits for that, too, but may only be called on the goroutine of the test.
 		for late := time.Now().Add(suite.PatienceOfHandlers); early.Err() == nil && time.Now().Before(late); time.Sleep(time.Millisecond) {
 			adaptertest.Free(t, rdb)
 		}

@@ -1,5 +1,5 @@
-// Package engine is the part of the lock that runs inside one process. It does not
-// depend on Redis: it changes keys by the transitions of a store.Store.
+// Package engine is the part of the lock that runs inside one process. It does not depend
+// on Redis: it changes keys by the transitions of a store.Store.
 //
 // # One queue for each key
 //

@@ -38,7 +38,8 @@ const (
 
 // Resolve ends an attempt that died, as an operator says: see store.Store. The engine sets
 // the bound of the request. The status is StillRunning also while an attempt of this engine
-// runs after the loss of its lease: the store has no information about that. The error is a *Refusal.
+// runs after the loss of its lease: the store has no information about that. The error is a
+// *Refusal.
 func (e *Engine) Resolve(ctx context.Context, r ResolveRequest) (ResolveStatus, error) {
 	r.Bound = e.bound
 	return askOnce(ctx, e, func(done func(ResolveStatus, error)) {

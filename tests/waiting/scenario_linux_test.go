@@ -72,8 +72,9 @@ func withFairness(checks map[string]func(turns) []string, byLease bool) map[stri
 	return checks
 }
 
-// runsAlone reports whether the test runs alone, as it does in the full tier. In the fast tier it
-// runs beside others, so too many processes share the machine for checks that depend on time.
+// runsAlone makes the test run beside others in the fast tier, and reports whether it runs alone, as
+// it does in the full tier. Beside others too many processes share the machine for checks that
+// depend on time.
 func runsAlone(t *testing.T) bool {
 	t.Helper()
 	if !suite.IsFull() {

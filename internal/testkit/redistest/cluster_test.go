@@ -144,7 +144,8 @@ func TestCleanupEndsGroups(t *testing.T) {
 	}
 }
 
-// The default port of the bus, 10000 above that of the server, may be that of a connection.
+// A server in cluster mode gets a free port for its bus. By default the bus would use the port
+// 10000 above that of the server, which an outgoing connection may have.
 func TestServerInClusterModeHasAPortForItsBus(t *testing.T) {
 	t.Parallel()
 	server := Start(t, "--cluster-enabled", "yes")
