@@ -191,7 +191,7 @@ func TestACommandOfAKilledProcessArrivesLate(t *testing.T) {
 		}, 1},
 	}
 	s := newTestbed(t, "net/http")
-	survivors := []*process{s.start(t, nil)}
+	survivors := []*process{s.start(t, nil, patiently)}
 	s.loadScripts(survivors[0])
 	t.Run("arrives", func(t *testing.T) {
 		for name, test := range tests {
@@ -218,7 +218,7 @@ func TestACommandOfAKilledProcessArrivesLate(t *testing.T) {
 func TestAKilledProcessHoldsItsKeyUntilItsLeaseEnds(t *testing.T) {
 	t.Parallel()
 	s := newTestbed(t, "net/http")
-	survivors := []*process{s.start(t, nil)}
+	survivors := []*process{s.start(t, nil, patiently)}
 	s.loadScripts(survivors[0])
 	s.orders.TTL = 10 * time.Minute
 	l := newLateCommand(s, t, survivors, reject, isCommit)

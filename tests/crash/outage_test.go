@@ -16,13 +16,13 @@ import (
 func TestRedisIsLostWhileAHandlerRuns(t *testing.T) {
 	t.Parallel()
 	s := newTestbed(t, "net/http")
-	survivors := []*process{s.start(t, nil)}
+	survivors := []*process{s.start(t, nil, patiently)}
 	s.loadScripts(survivors[0])
 	t.Run("when", func(t *testing.T) {
-		for name, outage := range newOutages() {
+		run := func(name string, outage outage, changes ...func(*orders)) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				c := &crashCase{testbed: s, t: t, victim: s.start(t, nil), survivors: survivors}
+				c := &crashCase{testbed: s, t: t, victim: s.start(t, nil, changes...), survivors: survivors}
 				c.first = request{policy: outage.policy, key: fmt.Sprintf("outage-%d", c.victim.number)}
 				c.runOutage(outage)
 				// The client of the process would wait for replies to held commands.
@@ -31,6 +31,12 @@ func TestRedisIsLostWhileAHandlerRuns(t *testing.T) {
 				}
 				c.victim.stop()
 			})
+		}
+		for name, outage := range newOutages() {
+			run(name, outage)
+		}
+		for name, outage := range newDeletions() {
+			run(name, outage, patiently)
 		}
 	})
 	survivors[0].stop()

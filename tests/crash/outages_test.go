@@ -24,7 +24,8 @@ type outage struct {
 
 func nothing(*crashCase) {}
 
-// newOutages returns all outages, each for one use: some have channels to close.
+// newOutages returns outages, each for one use: some have channels to close. The victim's
+// lease ends soon.
 func newOutages() map[string]outage {
 	return map[string]outage{
 		"Redis is away": {
@@ -88,6 +89,25 @@ func newOutages() map[string]outage {
 				redistest.Lose(c.t, c.admin, "the lease is lost", c.victimHasLost, c.lock(c.first))
 			}, nothing, false, "replayed", false, []string{lost}, 1, "",
 		},
+		"traffic is delayed until another attempt is done": {
+			rerun, func(c *crashCase) {
+				c.victim.proxy.Partition()
+				c.wantNext("fine")
+				c.victim.proxy.Heal()
+			}, nothing, false, "replayed", true, []string{lost, refused}, 2, "",
+		},
+		"all data is lost": {
+			reject, func(c *crashCase) {
+				redistest.Lose(c.t, c.admin, "the lease is lost", c.victimHasLost, c.allKeys()...)
+			}, nothing, false, "replayed", false, []string{lost, restored}, 1, "",
+		},
+	}
+}
+
+// newDeletions returns outages that delete keys once. The victim has time for each command:
+// a command that is sent twice would restore a key.
+func newDeletions() map[string]outage {
+	return map[string]outage{
 		"the key is deleted, and a duplicate may not run": {
 			reject, func(c *crashCase) {
 				c.admin.Del(c.t.Context(), c.lock(c.first))
@@ -100,23 +120,11 @@ func newOutages() map[string]outage {
 				c.wantNext("fine")
 			}, nothing, false, "replayed", true, []string{refused}, 2, "",
 		},
-		"traffic is delayed until another attempt is done": {
-			rerun, func(c *crashCase) {
-				c.victim.proxy.Partition()
-				c.wantNext("fine")
-				c.victim.proxy.Heal()
-			}, nothing, false, "replayed", true, []string{lost, refused}, 2, "",
-		},
 		"the record is deleted": {
 			reject, func(c *crashCase) { c.admin.Del(c.t.Context(), "{"+c.lock(c.first)+"}:r") }, nothing,
 			false, "replayed", false,
 			[]string{restored},
 			1, "",
-		},
-		"all data is lost": {
-			reject, func(c *crashCase) {
-				redistest.Lose(c.t, c.admin, "the lease is lost", c.victimHasLost, c.allKeys()...)
-			}, nothing, false, "replayed", false, []string{lost, restored}, 1, "",
 		},
 		"all data is lost, and a duplicate runs": {
 			reject, func(c *crashCase) {

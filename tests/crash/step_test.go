@@ -122,7 +122,7 @@ func TestAProcessIsKilledAtEachStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newTestbed(t, name)
-			survivors := []*process{s.start(t, nil), s.start(t, nil)}
+			survivors := []*process{s.start(t, nil, patiently), s.start(t, nil, patiently)}
 			s.loadScripts(survivors[0])
 			t.Run("killed when", func(t *testing.T) {
 				for range repetitions(t) {

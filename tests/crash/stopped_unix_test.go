@@ -15,7 +15,7 @@ import (
 func TestAProcessIsStoppedInItsHandler(t *testing.T) {
 	t.Parallel()
 	s := newTestbed(t, "net/http")
-	survivors := []*process{s.start(t, nil)}
+	survivors := []*process{s.start(t, nil, patiently)}
 	s.loadScripts(survivors[0])
 	t.Run("stopped until", func(t *testing.T) {
 		for name, stopped := range map[string]outage{

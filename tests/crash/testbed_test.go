@@ -52,13 +52,20 @@ func newTestbed(t *testing.T, name string) *testbed {
 	return s
 }
 
+// patiently gives a process so much time for a command that it sends none twice on a busy
+// machine, and leases to match. The second command could do again what the test has undone.
+func patiently(o *orders) { o.Command, o.TTL = 5*time.Second, 20*time.Second }
+
 // start starts a process. Without a proxy the process gets a new one.
-func (s *testbed) start(t *testing.T, proxy *redistest.Proxy) *process {
+func (s *testbed) start(t *testing.T, proxy *redistest.Proxy, changes ...func(*orders)) *process {
 	t.Helper()
 	if proxy == nil {
 		proxy = redistest.NewProxy(t, s.server.Addr())
 	}
 	o := s.orders
+	for _, change := range changes {
+		change(&o)
+	}
 	o.Process = int(s.started.Add(1))
 	return start(t, o, proxy)
 }

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -9,17 +10,24 @@ import (
 // stallInterval is how often a stall detector runs.
 const stallInterval = 20 * time.Millisecond
 
-// stallTolerance is the longest delay of its run that is no stall. A command and its
-// reply that are both delayed by this much exceed no timeout: twice ttl/8 is ttl/4.
+// stallTolerance is the longest delay of its runs, in all, that is no stall. It is half the
+// timeout of a command, ttl/4: a command and its reply wait for a processor several times,
+// in this process and in a node's server.
 var stallTolerance = ttl / 8
 
-// A stallDetector detects that the machine did not run this process for a while. The
-// process holds the Lockers and the proxies, so all nodes seem to fail then. It is safe
-// for concurrent use.
+// A stallDetector detects that the machine did not run this process for a while, or again
+// and again ran it late. The process holds the Lockers and the proxies, so all nodes seem
+// to fail then. It is safe for concurrent use.
 type stallDetector struct {
-	mu        sync.Mutex
-	lastRun   time.Time
-	lastStall time.Time // the end of the last stall
+	mu      sync.Mutex
+	lastRun time.Time
+	delays  []delay // of runs, in their order
+}
+
+// A delay is by how much a run of a detector was late.
+type delay struct {
+	run  time.Time
+	late time.Duration
 }
 
 // newStallDetector starts a detector, which stops with the test.
@@ -51,33 +59,47 @@ func newStallDetector(t *testing.T) *stallDetector {
 func (d *stallDetector) run(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now.Sub(d.lastRun) > stallInterval+stallTolerance {
-		d.lastStall = now
+	if late := now.Sub(d.lastRun) - stallInterval; late > 0 {
+		d.delays = append(d.delays, delay{now, late})
 	}
 	d.lastRun = now
 }
 
-// stalledSince reports whether a stall ended after that time.
+// stalledSince reports whether the runs after that time were late by more than the
+// tolerance in all.
 func (d *stallDetector) stalledSince(since time.Time) bool {
 	d.run(time.Now()) // the caller may run before the detector's goroutine
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.lastStall.After(since)
+	return d.lateSince(since) > stallTolerance
 }
 
-func TestOnlyALongPauseIsAStall(t *testing.T) {
+// lateSince returns by how much the runs after that time were late, in all.
+func (d *stallDetector) lateSince(since time.Time) (late time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range slices.Backward(d.delays) {
+		if !one.run.After(since) {
+			break
+		}
+		late += one.late
+	}
+	return late
+}
+
+func TestDelaysAddUp(t *testing.T) {
 	t.Parallel()
-	started := time.Now()
-	d := &stallDetector{lastRun: started.Add(-stallInterval - stallTolerance)}
-	d.run(started)
-	if !d.lastStall.IsZero() {
-		t.Error("a pause within the tolerance is a stall")
-	}
-	d.run(started.Add(stallInterval + stallTolerance + 1))
-	if !d.stalledSince(started) {
-		t.Error("a stall was not detected")
-	}
-	if d.stalledSince(d.lastStall) {
-		t.Error("a stall before that time counts")
+	first := time.Now()
+	d := &stallDetector{lastRun: first}
+	second := first.Add(stallInterval + time.Second)
+	d.run(second)
+	third := second.Add(stallInterval)
+	d.run(third)
+	fourth := third.Add(stallInterval + 2*time.Second)
+	d.run(fourth)
+	for since, want := range map[time.Time]time.Duration{
+		first: 3 * time.Second, second: 2 * time.Second, third: 2 * time.Second, fourth: 0,
+	} {
+		if got := d.lateSince(since); got != want {
+			t.Errorf("late by %v after %v, want %v", got, since.Sub(first), want)
+		}
 	}
 }
