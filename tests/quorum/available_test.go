@@ -10,7 +10,7 @@ import (
 
 func TestAMajorityIsEnough(t *testing.T) {
 	t.Parallel()
-	runRows(t, minorities(), someMinorities(), 3, (*deployment).testMinority)
+	runRows(t, minorities(), someMinorities(), 2, (*deployment).testMinority)
 }
 
 // testMinority runs a row in which a majority of the nodes works.

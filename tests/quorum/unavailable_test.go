@@ -15,7 +15,7 @@ import (
 
 func TestWithoutAMajorityNoCallerGetsALock(t *testing.T) {
 	t.Parallel()
-	runRows(t, majorities(), someMajorities(), 2, (*deployment).testMajority)
+	runRows(t, majorities(), someMajorities(), 1, (*deployment).testMajority)
 }
 
 // testMajority runs a row in which no majority of the nodes works.

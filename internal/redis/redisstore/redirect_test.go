@@ -21,7 +21,7 @@ import (
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	for _, test := range []struct {
+	for i, test := range []struct {
 		name string
 		run  func(*testing.T, *movingSlot)
 	}{
@@ -31,7 +31,12 @@ func TestRedirects(t *testing.T) {
 		{"client without redirects", clientWithoutRedirectsGetsTemporaryFaults},
 	} {
 		for name, together := range map[string]bool{"alone": false, "in a batch": true} {
-			t.Run(test.name+", "+name, func(t *testing.T) { test.run(t, newMovingSlot(t, cluster, together)) })
+			t.Run(test.name+", "+name, func(t *testing.T) {
+				if together != (i%2 == 0) {
+					suite.Full(t, "is one of all combinations")
+				}
+				test.run(t, newMovingSlot(t, cluster, together))
+			})
 		}
 	}
 }

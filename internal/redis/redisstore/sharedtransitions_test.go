@@ -9,6 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 var sharedReleases = []sharedTransition{
@@ -122,6 +123,7 @@ func TestSharedTransitions(t *testing.T) {
 // The scripts run in mode S on a server without cluster mode, too.
 func TestSharedTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "repeats the transitions of mode S, which a cluster has in the fast tier, too")
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
 	checkSharedTransitions(t, server.Client(t), "S")

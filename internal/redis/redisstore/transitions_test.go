@@ -9,6 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 var transitions = []transitionTest{
@@ -303,6 +304,7 @@ func TestTransitions(t *testing.T) {
 // The scripts run in mode S on a server without cluster mode, too.
 func TestTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "repeats the transitions of mode S, which a cluster has in the fast tier, too")
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
 	checkTransitions(t, server.Client(t), "S")

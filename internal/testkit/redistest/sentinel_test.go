@@ -70,6 +70,7 @@ func TestSentinel(t *testing.T) {
 
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "has a failover, which other packages have in the fast tier")
 	s := StartSentinel(t)
 	client := s.Client(t)
 	master := s.Master()

@@ -51,6 +51,9 @@ func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClien
 		if !slices.Contains(except, kind) {
 			t.Run(kind.String(), func(t *testing.T) {
 				t.Parallel()
+				if kind == redistest.OnSentinels {
+					suite.Full(t, "repeats the test on a single server that Sentinel watches")
+				}
 				test(t, kind.Start(t).Client(t))
 			})
 		}
