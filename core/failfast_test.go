@@ -26,6 +26,9 @@ func outageOptions(more ...core.Option) []core.Option {
 	return append([]core.Option{core.WithFailFast(testFailFast), core.WithCommandTimeout(testTimeout)}, more...)
 }
 
+// tryPause is the pause between two tries that go on for a while.
+const tryPause = 10 * time.Millisecond
+
 // shortReads ends an abandoned command soon.
 func shortReads(o *redis.Options) { o.ReadTimeout = 500 * time.Millisecond }
 
@@ -183,14 +186,14 @@ func TestOutageOfOneMaster(t *testing.T) {
 	waitedFor, another, ofOther := keys[true][0], keys[true][1], keys[false][0]
 	_, waiter := queueWaiter(t, locks, dead, waitedFor)
 	dead.Pause()
-	suite.Eventually(t, "new callers of its keys are refused at once", func() bool {
+	suite.Eventually(t, "new callers of its keys are refused at once", suite.Every(tryPause, func() bool {
 		lease, err := locks.TryLock(t.Context(), ofOther)
 		if err != nil {
 			t.Fatalf("a key of another master: %v", err)
 		}
 		release(t, lease)
 		return refusesAtOnce(t, locks, another)
-	})
+	}))
 	cluster.AwaitFailover(dead)
 	if err := suite.Receive(t, "the waiter returns", waiter); err != nil {
 		t.Errorf("the waiter: %v", err)
@@ -211,7 +214,6 @@ func TestOutageOfAMajority(t *testing.T) {
 	}
 	locks := newQuorum(t, clients, core.WithFailFast(testFailFast), core.WithCommandTimeout(testTimeout))
 	servers[0].Pause()
-	const tryPause = 10 * time.Millisecond // otherwise two cores are busy
 	for begun := time.Now(); time.Since(begun) < 3*testFailFast; {
 		lease, err := locks.TryLock(t.Context(), "k")
 		if err != nil {

@@ -129,7 +129,7 @@ func start(t *testing.T, program string) string {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "program")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, filepath.Join(dir, "main.go"))
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", binary, filepath.Join(dir, "main.go"))
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

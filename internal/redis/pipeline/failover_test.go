@@ -24,6 +24,9 @@ func TestKeysWorkAgainAfterFailover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "paused" {
+				suite.Full(t, "repeats the test with another failure")
+			}
 			cluster := redistest.StartCluster(t)
 			master, tokens := cluster.Masters()[0], &storetest.Tokens{}
 			tag := storetest.TagsOf(t, cluster)[master]

@@ -156,6 +156,9 @@ func TestShardedChannelsBehindSentinel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "switch" {
+				suite.Full(t, "repeats the test with another failover")
+			}
 			sentinels := redistest.StartSentinel(t)
 			c := newClusterTestOf(t, sentinels.Servers(), func(string) *redistest.Server { return sentinels.Master() },
 				func() *redis.ClusterClient { return newFailoverCluster(t, sentinels) })

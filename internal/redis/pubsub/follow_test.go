@@ -67,9 +67,12 @@ func TestChannelsFollowAPlannedChange(t *testing.T) {
 
 func TestChannelsFollowAFailure(t *testing.T) {
 	t.Parallel()
-	for _, change := range failures {
+	for i, change := range failures {
 		t.Run(change.name, func(t *testing.T) {
 			t.Parallel()
+			if i > 0 {
+				suite.Full(t, "repeats the test with another failure")
+			}
 			testChannelsFollow(t, redistest.StartCluster(t), 0, change)
 		})
 	}
