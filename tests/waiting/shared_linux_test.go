@@ -26,6 +26,9 @@ func TestNobodyStarvesBehindAStream(t *testing.T) {
 		{"writers behind permits", 3, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if test.stream > 0 {
+				suite.Full(t, "repeats the test with a limit of the stream")
+			}
 			s := scenario{
 				orders: newOrders(10*time.Second, 500*time.Millisecond, test.stream <= 0, streamTurns),
 				checks: withWaits(basicChecks()), meanwhile: (*workers).stopStream,
