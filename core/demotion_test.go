@@ -55,7 +55,6 @@ func (d *demotion) during(t *testing.T, do func() error) error {
 // master.
 func TestWaiterSurvivesDemotionDuringWAIT(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "replaces a master of a cluster of its own")
 	d := newDemotion(t, "reqlock:k")
 	release(t, lock(t, d.locks, "k"))
 	if err := d.during(t, func() error {
@@ -72,7 +71,7 @@ func TestWaiterSurvivesDemotionDuringWAIT(t *testing.T) {
 // Commit retries for two seconds, and the next master accepts the commit.
 func TestCommitSurvivesDemotionDuringWAIT(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "replaces a master of a cluster of its own")
+	suite.Full(t, "repeats the demotion during a commit")
 	d := newDemotion(t, "reqlock:i:k")
 	other := 0 // a key of the same master: its commit loads the script there
 	for d.cluster.MasterOf(fmt.Sprint("reqlock:i:other", other)) != d.master {

@@ -26,7 +26,7 @@ func outageOptions(more ...core.Option) []core.Option {
 	return append([]core.Option{core.WithFailFast(testFailFast), core.WithCommandTimeout(testTimeout)}, more...)
 }
 
-// tryPause is the pause between two tries that go on for a while.
+// tryPause is the pause between two tries of a loop.
 const tryPause = 10 * time.Millisecond
 
 // shortReads ends an abandoned command soon.

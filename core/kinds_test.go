@@ -101,12 +101,12 @@ func TestOnEachKindOfRedis(t *testing.T) {
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			if kind == redistest.OnSentinels {
-				suite.Full(t, "repeats the cases on a server that Sentinel watches")
-			}
 			for name, test := range kindCases {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
+					if kind == redistest.OnSentinels {
+						suite.Full(t, "repeats the case on a master that Sentinel monitors")
+					}
 					test(t, shared(t, kind))
 				})
 			}

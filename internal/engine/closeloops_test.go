@@ -2,13 +2,14 @@ package engine
 
 import (
 	"context"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // closeTimeout is how long Close may take beside callers that never pause. Close needs
@@ -36,11 +37,11 @@ func TestCloseReturnsDuringCallerLoops(t *testing.T) {
 		},
 	}
 	const callers = 16
-	for _, cpus := range []int{2, 1, callers} {
+	for _, cpus := range []int{1, 2, callers} {
 		for name, call := range loops {
 			t.Run(name+" on "+strconv.Itoa(cpus), func(t *testing.T) {
-				if cpus != 2 {
-					suite.Full(t, "repeats the test with other numbers of processors")
+				if cpus != 1 {
+					suite.Full(t, "repeats the test with more processors")
 				}
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
 				e, _, _ := newEngine()

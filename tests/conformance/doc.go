@@ -11,8 +11,9 @@
 // with all known ways in which they fail. The cases of the HTTP table use net/http's terms,
 // which its frameworks share. coveredElsewhere lists what is tested in other packages.
 //
-// All rows run on one redis-server. With Redis Sentinel and Redis Cluster the fast tier runs
-// the rows on net/http only, and the full tier runs all.
+// All rows run on one redis-server. On Redis Cluster the fast tier runs the tables on
+// net/http only, and behind Redis Sentinel none. The full tier runs all, except that the gRPC
+// scenarios run on one server only.
 //
 // This package has no code but its tests.
 package conformance

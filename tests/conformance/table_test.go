@@ -48,7 +48,8 @@ func TestTable(t *testing.T) {
 	runTable(t, table(), frameworks())
 }
 
-// runTable runs cases on frameworks, on each kind of Redis, and logs the results as a table.
+// runTable runs cases on frameworks, on each kind of Redis, and logs the results as a table. The
+// fast tier runs one framework on Redis Cluster and none behind Sentinel.
 func runTable(t *testing.T, cases []testCase, columns []*framework) {
 	t.Helper()
 	for _, kind := range redistest.Kinds() {
@@ -84,8 +85,7 @@ func runTable(t *testing.T, cases []testCase, columns []*framework) {
 	}
 }
 
-// sampleKind skips a part of a table in the fast tier, except on one server. So the fast tier
-// runs all frameworks there, one framework on a cluster, and none behind Sentinel.
+// sampleKind skips a part of a table in the fast tier, except on one server.
 func sampleKind(t *testing.T, kind redistest.Kind) {
 	t.Helper()
 	if kind != redistest.OnServer {

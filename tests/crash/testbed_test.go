@@ -17,21 +17,22 @@ import (
 // that does is an error.
 const waitTime = 15 * time.Second
 
-// leaseTime returns the TTL of the service's locks, which is also how long the lock of a
-// killed process stays. A command may take a quarter of it. The race detector makes all
-// code about ten times slower, so the TTL is longer then.
+// leaseTime returns the TTL of the locks of a service that is not patient, which is also how long the lock of a
+// killed process stays. A command may take a quarter of it, and the commit of a long answer
+// takes that long on a busy machine. The TTL is longer with the race detector, which makes
+// all code about ten times slower, and in the full tier, which runs beside other packages.
 func leaseTime() time.Duration {
-	if suite.Race {
+	if suite.Race || suite.IsFull() {
 		return 4 * time.Second
 	}
-	return 1200 * time.Millisecond
+	return 1600 * time.Millisecond
 }
 
 // A testbed is a Redis server, the service processes on it, and what observes them.
 type testbed struct {
 	t         *testing.T
 	framework framework
-	orders    orders // of each process, except its number
+	orders    orders // of each process that is not patient, except its number
 	server    *redistest.Server
 	admin     *redis.Client
 	ledger    *ledger
@@ -52,8 +53,9 @@ func newTestbed(t *testing.T, name string) *testbed {
 	return s
 }
 
-// patiently gives a process so much time for a command that it sends none twice on a busy
-// machine, and leases to match. The second command could do again what the test has undone.
+// patiently gives a process 5 s for each command, so that it sends no command twice on a busy
+// machine. A second copy could restore a key that the test has deleted. The TTL is four times
+// as long, because a command may take a quarter of it.
 func patiently(o *orders) { o.Command, o.TTL = 5*time.Second, 20*time.Second }
 
 // start starts a process. Without a proxy the process gets a new one.

@@ -10,10 +10,14 @@ import (
 // stallInterval is how often a stall detector runs.
 const stallInterval = 20 * time.Millisecond
 
-// stallTolerance is the longest delay of its runs, in all, that is no stall. It is half the
-// timeout of a command, ttl/4: a command and its reply wait for a processor several times,
-// in this process and in a node's server.
+// stallTolerance is the longest delay of runs, in all, that is no stall. It is half the timeout
+// of a command, ttl/4: a command and its reply wait for a processor several times, in this
+// process and in a node's server.
 var stallTolerance = ttl / 8
+
+// isStall reports whether delays are a stall: they exceed the tolerance and a quarter of the
+// time in which they happened. So a call that takes long for another reason is no stall.
+func isStall(delays, within time.Duration) bool { return delays > max(stallTolerance, within/4) }
 
 // A stallDetector detects that the machine did not run this process for a while, or again
 // and again ran it late. The process holds the Lockers and the proxies, so all nodes seem
@@ -59,20 +63,21 @@ func newStallDetector(t *testing.T) *stallDetector {
 func (d *stallDetector) run(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if late := now.Sub(d.lastRun) - stallInterval; late > 0 {
+	// A ticker keeps its phase: a run that is a little late is followed by one that is as early.
+	if late := now.Sub(d.lastRun) - stallInterval; late > stallInterval/2 {
 		d.delays = append(d.delays, delay{now, late})
 	}
 	d.lastRun = now
 }
 
-// stalledSince reports whether the runs after that time were late by more than the
-// tolerance in all.
+// stalledSince reports whether the process has stalled since that time.
 func (d *stallDetector) stalledSince(since time.Time) bool {
 	d.run(time.Now()) // the caller may run before the detector's goroutine
-	return d.lateSince(since) > stallTolerance
+	return isStall(d.lateSince(since), time.Since(since))
 }
 
-// lateSince returns by how much the runs after that time were late, in all.
+// lateSince returns by how much the runs after that time were late, in all. Small delays do not
+// count.
 func (d *stallDetector) lateSince(since time.Time) (late time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,21 +90,49 @@ func (d *stallDetector) lateSince(since time.Time) (late time.Duration) {
 	return late
 }
 
-func TestDelaysAddUp(t *testing.T) {
+func TestLongDelaysAddUp(t *testing.T) {
 	t.Parallel()
 	first := time.Now()
 	d := &stallDetector{lastRun: first}
 	second := first.Add(stallInterval + time.Second)
 	d.run(second)
-	third := second.Add(stallInterval)
+	third := second.Add(stallInterval + stallInterval/2)
 	d.run(third)
-	fourth := third.Add(stallInterval + 2*time.Second)
+	fourth := third.Add(stallInterval / 2)
 	d.run(fourth)
+	fifth := fourth.Add(stallInterval + 2*time.Second)
+	d.run(fifth)
 	for since, want := range map[time.Time]time.Duration{
-		first: 3 * time.Second, second: 2 * time.Second, third: 2 * time.Second, fourth: 0,
+		first: 3 * time.Second, second: 2 * time.Second, third: 2 * time.Second, fourth: 2 * time.Second, fifth: 0,
 	} {
 		if got := d.lateSince(since); got != want {
 			t.Errorf("late by %v after %v, want %v", got, since.Sub(first), want)
 		}
+	}
+}
+
+func TestOnlyLongDelaysAreAStall(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		delays, within time.Duration
+		want           bool
+	}{
+		{stallTolerance, stallTolerance, false},
+		{stallTolerance + 1, stallTolerance + 1, true},
+		{stallTolerance + 1, 4 * stallTolerance, true},
+		{2 * stallTolerance, 8 * stallTolerance, false},
+		{2*stallTolerance + 1, 8 * stallTolerance, true},
+	} {
+		if got := isStall(test.delays, test.within); got != test.want {
+			t.Errorf("%v within %v: %v, want %v", test.delays, test.within, got, test.want)
+		}
+	}
+	since := time.Now().Add(-10 * stallTolerance)
+	d := &stallDetector{lastRun: since}
+	if !d.stalledSince(since) {
+		t.Error("a process that has not run since then has not stalled")
+	}
+	if d.stalledSince(d.lastRun) {
+		t.Error("a stall before that time counts")
 	}
 }

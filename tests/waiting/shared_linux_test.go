@@ -27,7 +27,7 @@ func TestNobodyStarvesBehindAStream(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.stream > 0 {
-				suite.Full(t, "repeats the test with a limit of the stream")
+				suite.Full(t, "repeats the test with permits")
 			}
 			s := scenario{
 				orders: newOrders(10*time.Second, 500*time.Millisecond, test.stream <= 0, streamTurns),

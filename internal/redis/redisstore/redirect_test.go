@@ -21,19 +21,20 @@ import (
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	for i, test := range []struct {
+	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *movingSlot)
+		fast bool // whether the commands are together in a batch in the fast tier
 	}{
-		{"moved slot", commandsFollowMovedSlot},
-		{"moving slot", commandsSurviveMovingSlot},
-		{"redirected reply is lost", lostRedirectedReplyIsResentOnce},
-		{"client without redirects", clientWithoutRedirectsGetsTemporaryFaults},
+		{"moved slot", commandsFollowMovedSlot, true},
+		{"moving slot", commandsSurviveMovingSlot, false},
+		{"redirected reply is lost", lostRedirectedReplyIsResentOnce, true},
+		{"client without redirects", clientWithoutRedirectsGetsTemporaryFaults, false},
 	} {
 		for name, together := range map[string]bool{"alone": false, "in a batch": true} {
 			t.Run(test.name+", "+name, func(t *testing.T) {
-				if together != (i%2 == 0) {
-					suite.Full(t, "is one of all combinations")
+				if together != test.fast {
+					suite.Full(t, "is one of all combinations of redirects and batches")
 				}
 				test.run(t, newMovingSlot(t, cluster, together))
 			})

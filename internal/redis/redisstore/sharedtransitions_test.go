@@ -123,7 +123,7 @@ func TestSharedTransitions(t *testing.T) {
 // The scripts run in mode S on a server without cluster mode, too.
 func TestSharedTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "repeats the transitions of mode S, which a cluster has in the fast tier, too")
+	suite.Full(t, "repeats the transitions of mode S, which the fast tier runs on a cluster")
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
 	checkSharedTransitions(t, server.Client(t), "S")

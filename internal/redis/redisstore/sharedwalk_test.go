@@ -205,7 +205,7 @@ func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
 		kinds := [...][]string{{"", "*"}, {"/3"}, {"/3", "/5"}, {"", "*", "/2"}, {"", "*", "/2", "/4"}}
 		steps := suite.Size(500, 10_000)
 		for i := range steps {
-			if i%200 == 0 {
+			if i%100 == 0 {
 				w.kinds = kinds[w.rand.IntN(len(kinds))]
 			}
 			before := w.state(t)

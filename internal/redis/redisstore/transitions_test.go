@@ -304,7 +304,7 @@ func TestTransitions(t *testing.T) {
 // The scripts run in mode S on a server without cluster mode, too.
 func TestTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "repeats the transitions of mode S, which a cluster has in the fast tier, too")
+	suite.Full(t, "repeats the transitions of mode S, which the fast tier runs on a cluster")
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
 	checkTransitions(t, server.Client(t), "S")

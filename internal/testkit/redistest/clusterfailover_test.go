@@ -61,7 +61,7 @@ func admits(t *testing.T, server *Server) {
 
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "has a failover, which other packages have in the fast tier")
+	suite.Full(t, "waits for a failover and a restart")
 	c := StartCluster(t)
 	client := c.Client(t)
 	master, other := c.MasterOf("{k}"), c.MasterOf("other")
@@ -155,7 +155,7 @@ func TestClusterFailoverOfLivingMaster(t *testing.T) {
 // The masters restart together, because each accepts commands after two seconds.
 func TestRestartOfClusterMasters(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "restarts masters, which other packages do in the fast tier")
+	suite.Full(t, "waits for the restarts of masters")
 	c := StartCluster(t)
 	client := c.Client(t)
 	withData, withoutData := c.MasterOf("{k}"), c.MasterOf("other")

@@ -70,7 +70,7 @@ func TestSentinel(t *testing.T) {
 
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "has a failover, which other packages have in the fast tier")
+	suite.Full(t, "waits for a failover and a restart")
 	s := StartSentinel(t)
 	client := s.Client(t)
 	master := s.Master()

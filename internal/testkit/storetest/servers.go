@@ -43,8 +43,8 @@ func BehindProxy(t *testing.T, configure ...func(*redis.Options)) (rdb *redis.Cl
 func ClusterRights() []string { return strings.Fields(redistest.ClusterRights) }
 
 // OnEachServer runs the test on a real server of each kind, except those that are left out,
-// and on the embedded server, in parallel. Where they differ, the real one is right. The
-// servers belong to the test.
+// and on the embedded server, in parallel. Where they differ, the real one is right. The fast
+// tier leaves out the kind behind Sentinel. The servers belong to the test.
 func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), except ...redistest.Kind) {
 	t.Helper()
 	for _, kind := range redistest.Kinds() {
@@ -52,7 +52,7 @@ func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClien
 			t.Run(kind.String(), func(t *testing.T) {
 				t.Parallel()
 				if kind == redistest.OnSentinels {
-					suite.Full(t, "repeats the test on a single server that Sentinel watches")
+					suite.Full(t, "repeats the test on a master that Sentinel monitors")
 				}
 				test(t, kind.Start(t).Client(t))
 			})
