@@ -104,9 +104,7 @@ func TestOnEachKindOfRedis(t *testing.T) {
 			for name, test := range kindCases {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					if kind == redistest.OnSentinels {
-						suite.Full(t, "repeats the case on a master that Sentinel monitors")
-					}
+					kind.SkipSentinels(t)
 					test(t, shared(t, kind))
 				})
 			}

@@ -55,9 +55,7 @@ func runTable(t *testing.T, cases []testCase, columns []*framework) {
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			if kind == redistest.OnSentinels {
-				sampleKind(t, kind)
-			}
+			kind.SkipSentinels(t)
 			results := newReport(kind, cases, columns)
 			servers := redistest.Shared(t, kind)
 			t.Cleanup(func() { t.Log(results) })

@@ -25,7 +25,7 @@ type orders struct {
 	Redis     string // host:port
 	Ledger    string // URL
 	TTL, Wait time.Duration
-	Command   time.Duration // limits a command, if it is not 0
+	Command   time.Duration // the limit of a command
 }
 
 // TestService is a service process. It serves until its parent stops it or dies.
@@ -33,11 +33,7 @@ func TestService(t *testing.T) {
 	s := &service{orders: subprocess.Orders[orders](t), ledger: &http.Client{Transport: &http.Transport{}}}
 	rdb := redis.NewClient(&redis.Options{Addr: s.Redis})
 	defer func() { _ = rdb.Close() }()
-	options := []core.Option{core.WithTTL(s.TTL), core.WithObserver(s.observe)}
-	if s.Command > 0 {
-		options = append(options, core.WithCommandTimeout(s.Command))
-	}
-	s.locks = core.Must(core.New(rdb, options...))
+	s.locks = core.Must(core.New(rdb, core.WithTTL(s.TTL), core.WithCommandTimeout(s.Command), core.WithObserver(s.observe)))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

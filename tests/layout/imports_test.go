@@ -25,7 +25,7 @@ type rule struct {
 }
 
 // matches reports whether the rule applies to a file.
-func (r rule) matches(file string) bool {
+func (r *rule) matches(file string) bool {
 	matchesFile := func(glob *regexp.Regexp) bool { return glob.MatchString("/" + file) }
 	return slices.ContainsFunc(r.included, matchesFile) && !slices.ContainsFunc(r.excluded, matchesFile)
 }
@@ -48,7 +48,7 @@ func pattern(glob string) *regexp.Regexp {
 }
 
 // rules returns the import rules of the linter.
-func rules(t *testing.T) map[string]rule {
+func rules(t *testing.T) map[string]*rule {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), ".golangci.yml"))
 	if err != nil {
@@ -59,7 +59,7 @@ func rules(t *testing.T) map[string]rule {
 			Enable   []string `yaml:"enable"`
 			Settings struct {
 				Depguard struct {
-					Rules map[string]rule `yaml:"rules"`
+					Rules map[string]*rule `yaml:"rules"`
 				} `yaml:"depguard"`
 			} `yaml:"settings"`
 		} `yaml:"linters"`
@@ -70,12 +70,10 @@ func rules(t *testing.T) map[string]rule {
 	if !slices.Contains(config.Linters.Enable, "depguard") || len(config.Linters.Settings.Depguard.Rules) == 0 {
 		t.Fatal("the linter checks no rules of imports")
 	}
-	compiled := make(map[string]rule)
-	for name, r := range config.Linters.Settings.Depguard.Rules {
+	for _, r := range config.Linters.Settings.Depguard.Rules {
 		r.compile()
-		compiled[name] = r
 	}
-	return compiled
+	return config.Linters.Settings.Depguard.Rules
 }
 
 func TestEachGlobOfARuleMatchesFiles(t *testing.T) {

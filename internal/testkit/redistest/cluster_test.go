@@ -145,7 +145,7 @@ func TestCleanupEndsGroups(t *testing.T) {
 }
 
 // A server in cluster mode gets a free port for its bus. By default the bus would use the port
-// 10000 above that of the server, which an outgoing connection may have.
+// of the server plus 10000, and an outgoing connection may use that one already.
 func TestServerInClusterModeHasAPortForItsBus(t *testing.T) {
 	t.Parallel()
 	server := Start(t, "--cluster-enabled", "yes")

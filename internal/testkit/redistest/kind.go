@@ -1,6 +1,10 @@
 package redistest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
 
 // Kind is a way to deploy Redis.
 type Kind int
@@ -22,6 +26,15 @@ var kindNames = [...]string{OnServer: "single", OnSentinels: "sentinel", OnClust
 
 // String returns the name of the kind, which is also the name of its subtests.
 func (k Kind) String() string { return kindNames[k] }
+
+// SkipSentinels skips a test of the kind OnSentinels in the fast tier. Without a failover, that
+// master does what a single server does.
+func (k Kind) SkipSentinels(tb testing.TB) {
+	tb.Helper()
+	if k == OnSentinels {
+		suite.Full(tb, "repeats the test on a master that Sentinel monitors")
+	}
+}
 
 // Start starts servers of the kind by [Start], [StartSentinel] or [StartCluster].
 func (k Kind) Start(tb testing.TB, args ...string) *Deployment {

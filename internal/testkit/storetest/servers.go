@@ -51,9 +51,7 @@ func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClien
 		if !slices.Contains(except, kind) {
 			t.Run(kind.String(), func(t *testing.T) {
 				t.Parallel()
-				if kind == redistest.OnSentinels {
-					suite.Full(t, "repeats the test on a master that Sentinel monitors")
-				}
+				kind.SkipSentinels(t)
 				test(t, kind.Start(t).Client(t))
 			})
 		}

@@ -41,9 +41,9 @@ func Receive[T any](tb testing.TB, what string, from <-chan T) (got T) {
 // longer, so that the handler reports its failure while the test runs.
 const PatienceOfHandlers = 10 * time.Second
 
-// ReceiveAnywhere is Receive for any goroutine, such as that of a handler. If the value does not
-// come within ten seconds, it fails the test and returns the zero value, so that the handler
-// returns and its client gets a reply.
+// ReceiveAnywhere receives like Receive, on any goroutine, such as that of a handler. If the value
+// does not come within ten seconds, it fails the test and returns the zero value. So the handler
+// returns, and its client gets a reply.
 func ReceiveAnywhere[T any](tb testing.TB, what string, from <-chan T) (got T) {
 	tb.Helper()
 	timer := time.NewTimer(PatienceOfHandlers)
