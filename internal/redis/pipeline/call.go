@@ -64,7 +64,7 @@ type callState struct {
 
 	sendCount    int   // sends begun
 	unanswered   int   // sends without a reply, until the call is settled
-	queued       bool  // a fallback is in the queue
+	queued       int   // sends in the queue
 	overdue      bool  // a batch with it was abandoned
 	maybeApplied bool  // a send failed, and the server may have applied it
 	failure      error // of the last send that failed
@@ -103,8 +103,8 @@ func (c *Call) addReplicaTime(wait time.Duration) {
 func (c *Call) Clear() { c.firstSend = send{} }
 
 // uncertain reports whether a send other than the answered one may have been applied, or
-// may still be.
-func (s *callState) uncertain() bool { return s.maybeApplied || s.unanswered > 0 }
+// may still be. Those in the queue are dropped once the call is settled.
+func (s *callState) uncertain() bool { return s.maybeApplied || s.unanswered > s.queued }
 
 // send returns the next send of the call.
 func (c *Call) send() *send {

@@ -57,7 +57,7 @@ func (l *lane) cycle(b *batch) (more bool) {
 	defer l.mu.Unlock()
 	b.endInline()
 	if b.abandoned {
-		l.start()
+		l.endAbandoned()
 		return false
 	}
 	b.reset()
@@ -116,15 +116,14 @@ func (l *lane) receive(b *batch, s *send) {
 		c.failure = r.Err
 		l.pipeline.reloadSlots()
 	} else if fallback := c.Fallback(s.command, s.reply, c.sendCount); fallback != nil { // part of the same send
-		c.queued = true
-		l.queue = append(l.queue, &send{call: c, command: fallback})
+		l.enqueue(&send{call: c, command: fallback})
 		return
 	}
 	c.unanswered--
 	c.maybeApplied = c.maybeApplied || (failed && !command.IsUnsent(r.Err))
 	switch {
 	case failed && c.sendCount < 2:
-		l.queue = append(l.queue, c.send())
+		l.enqueue(c.send())
 	case !failed || c.unanswered == 0:
 		b.completions = append(b.completions, c.settle(r))
 		if c.inline != b {

@@ -94,12 +94,13 @@ func (l *lane) abandon(b *batch) {
 	}
 	for _, s := range b.sends {
 		c := s.call
-		if !c.settled && !c.queued && c.sendCount < 2 {
-			l.queue = append(l.queue, c.send())
+		if !c.settled && c.queued == 0 && c.sendCount < 2 {
+			l.enqueue(c.send())
 		}
 		c.overdue = true
 	}
 	b.abandoned = true
+	l.abandoned++
 	l.health.diagnose(b.sends[0].call.Key)
 	l.inFlight = nil
 	l.pipeline.reloadSlots()

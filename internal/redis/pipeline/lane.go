@@ -18,7 +18,7 @@ import (
 // send, or on the goroutine of a caller: see inline.go. The lane abandons a batch that has
 // kept a command waiting for half of its bound. The goroutine of that batch still reads
 // late replies, and another one sends all that the batch has left unanswered, on another
-// connection.
+// connection: see congestion.go for how often.
 type lane struct {
 	rdb          redis.UniversalClient
 	work         *inflight.Counter
@@ -30,8 +30,10 @@ type lane struct {
 
 	mu        sync.Mutex
 	queue     []*send
-	inFlight  *batch // nil if none is
-	spare     *batch // an empty one to use again
+	inFlight  *batch    // nil if none is
+	begunAt   time.Time // the last batch
+	abandoned int       // batches that have not ended
+	spare     *batch    // an empty one to use again
 	calls     []*Call
 	wasFast   bool // the last batch took less than fastTime
 	wasShared bool // the last batch had several commands
@@ -47,7 +49,7 @@ func (l *lane) do(c *Call) {
 	l.mu.Lock()
 	l.calls = append(l.calls, c)
 	c.index = len(l.calls)
-	l.queue = append(l.queue, c.send())
+	l.enqueue(c.send())
 	l.armTimer(c.resendAt)
 	b := l.next(c.Begun)
 	inline := l.mayRunInline(b, c)
@@ -61,6 +63,12 @@ func (l *lane) do(c *Call) {
 	}
 }
 
+// enqueue adds a send to the queue. The caller has locked mu.
+func (l *lane) enqueue(s *send) {
+	s.call.queued++
+	l.queue = append(l.queue, s)
+}
+
 // start runs a batch if none is in flight and the queue is not empty. The caller has
 // locked mu.
 func (l *lane) start() {
@@ -69,10 +77,10 @@ func (l *lane) start() {
 	}
 }
 
-// next returns a batch to run now, or nil if one is in flight or the queue is empty. The
-// caller has locked mu.
+// next returns a batch to run now, or nil if one is in flight, the queue is empty, or the lane
+// is congested. The caller has locked mu.
 func (l *lane) next(now time.Time) *batch {
-	if l.inFlight != nil || len(l.queue) == 0 {
+	if l.inFlight != nil || len(l.queue) == 0 || l.isCongested(now) {
 		return nil
 	}
 	if l.spare == nil {
@@ -93,7 +101,7 @@ func (l *lane) load(b *batch, now time.Time) bool {
 	l.fill(b)
 	l.inFlight = nil
 	if len(b.sends) > 0 {
-		l.inFlight, b.begun = b, now
+		l.inFlight, b.begun, l.begunAt = b, now, now
 	}
 	return l.inFlight != nil
 }
@@ -111,7 +119,7 @@ func (l *lane) fill(b *batch) {
 		if bytes > batchBytes && len(b.sends) > 0 {
 			break
 		}
-		s.call.queued = false
+		s.call.queued--
 		if !s.call.settled {
 			b.sends = append(b.sends, s)
 		}

@@ -148,14 +148,21 @@ func (b *ballot) endWithdrawal() {
 	}
 }
 
-// withdraw withdraws the vote of a server. The server notifies no waiter, because a client
-// that lost a ballot retries by itself. The waiter of the ballot stays in the queue.
+// withdraw withdraws the vote of a server, now or with the next retry of earlier withdrawals.
+// The server notifies no waiter, because a client that lost a ballot retries by itself. The
+// waiter of the ballot stays in the queue.
 func (b *ballot) withdraw(i int, bound time.Duration, then func()) {
 	r := redisstore.WithdrawRequest{Target: b.request.Target, Claim: b.request.Claim}
 	r.Bound = bound
+	w := b.store.withdrawals[i]
+	if w.failing() {
+		w.retryLater(r, b.raiseTTL(0))
+		then()
+		return
+	}
 	b.store.servers[i].Withdraw(r, func(_ store.ReleaseResult, err error) {
 		if isTemporary(err) {
-			b.store.withdrawals[i].retryLater(r, b.raiseTTL(0))
+			w.retryLater(r, b.raiseTTL(0))
 		}
 		then()
 	})

@@ -183,7 +183,8 @@ func TestReleaseFromAnotherKeyKeepsBallot(t *testing.T) {
 func TestVotesOfTwoKeysAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, f := failWithdrawals(t, "a")
+		s, fakes := failWithdrawals(t, "a")
+		f := fakes[0]
 		other := request()
 		other.Key, other.Token = "another key", "a"
 		s.withdrawals[0].retryLater(withdrawalOf(other), time.Minute)

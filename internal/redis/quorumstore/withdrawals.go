@@ -16,7 +16,9 @@ const retryPause = 250 * time.Millisecond
 // ballots that are over, and the first withdrawal failed. Each is retried until the server
 // replies or the vote has expired. The votes matter even if less than a minority of the
 // servers is down: another ballot may need such a vote for its majority. A retry withdraws
-// one vote first, and all others once the server replies.
+// one vote first, and all others once the server replies. Meanwhile lost ballots add their
+// votes: if each was withdrawn at once, and again later, a server that replies too late would
+// get more and more commands.
 type withdrawals struct {
 	server server
 	work   *inflight.Counter
@@ -31,6 +33,13 @@ type withdrawals struct {
 type withdrawal struct {
 	request redisstore.WithdrawRequest
 	expires time.Time // when the vote has expired
+}
+
+// failing reports whether votes wait for the server to reply to a withdrawal.
+func (w *withdrawals) failing() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.pending) > 0
 }
 
 // retryLater adds a vote to withdraw. The vote expires after the given time.

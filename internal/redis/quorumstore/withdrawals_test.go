@@ -16,32 +16,76 @@ func (w *withdrawals) count() int {
 	return len(w.pending)
 }
 
-// failWithdrawals returns a Store of three servers. The first server has granted a ballot with
-// each token, and has failed to withdraw the vote.
-func failWithdrawals(t *testing.T, tokens ...string) (*Store, *fake) {
-	t.Helper()
-	s, fakes := newStore(3)
-	for n, token := range tokens {
+// loseBallots lets each token lose a ballot for which the first server has voted, on a Store of
+// three servers. It returns how often done was called.
+func loseBallots(s *Store, fakes []*fake, tokens ...string) (done *int) {
+	done = new(int)
+	for _, token := range tokens {
 		r := request()
 		r.Token = token
-		var got outcome[store.Answer]
-		s.Enqueue(r.Enqueue(), got.take)
+		s.Enqueue(r.Enqueue(), func(store.Answer, error) { *done++ })
 		for i, v := range []vote{granted(sent), refused("h", 0), refused("h", 0)} {
-			fakes[i].votes[n].answer(v.answer, v.err)
-		}
-		fakes[0].allWithdrawals()[n].answer(store.ReleaseResult{}, errTemporary)
-		if got.times != 1 {
-			t.Fatalf("done was called %d times", got.times)
+			fakes[i].votes[len(fakes[i].votes)-1].answer(v.answer, v.err)
 		}
 	}
-	return s, fakes[0]
+	return done
+}
+
+// failWithdrawals returns a Store of three servers. Each token has lost a ballot for which the
+// first server has voted, and that server has failed to withdraw these votes.
+func failWithdrawals(t *testing.T, tokens ...string) (*Store, []*fake) {
+	t.Helper()
+	s, fakes := newStore(3)
+	done := loseBallots(s, fakes, tokens...)
+	for _, w := range fakes[0].allWithdrawals() {
+		w.answer(store.ReleaseResult{}, errTemporary)
+	}
+	if *done != len(tokens) {
+		t.Fatalf("done was called %d times", *done)
+	}
+	return s, fakes
+}
+
+// Votes that are to be withdrawn while the withdrawals of a server fail wait for the retry.
+// Otherwise a server that replies late would get more withdrawals the longer that lasts.
+func TestWithdrawalsWaitWhileServerFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := failWithdrawals(t, "a")
+		f := fakes[0]
+		if done := loseBallots(s, fakes, "b", "c"); *done != 2 {
+			t.Errorf("done was called %d times", *done)
+		}
+		if len(f.allWithdrawals()) != 1 {
+			t.Errorf("%d withdrawals before the retry", len(f.allWithdrawals()))
+		}
+		time.Sleep(retryPause)
+		synctest.Wait()
+		if len(f.allWithdrawals()) != 2 {
+			t.Fatalf("%d withdrawals", len(f.allWithdrawals()))
+		}
+		loseBallots(s, fakes, "d") // during the retry
+		f.allWithdrawals()[1].answer(store.ReleaseResult{Status: store.Freed}, nil)
+		tokens := map[string]bool{}
+		for _, w := range f.allWithdrawals()[1:] {
+			tokens[w.request.Token] = true
+		}
+		if len(f.allWithdrawals()) != 5 || len(tokens) != 4 {
+			t.Errorf("%d withdrawals, of %v", len(f.allWithdrawals()), tokens)
+		}
+		loseBallots(s, fakes, "e")
+		if all := f.allWithdrawals(); len(all) != 6 || all[5].request.Token != "e" {
+			t.Errorf("%d withdrawals after the server has replied", len(all))
+		}
+	})
 }
 
 // One withdrawal is retried at a time until the server replies, and then all others.
 func TestFailedWithdrawalsAreRetriedUntilServerReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, f := failWithdrawals(t, "a", "b", "c")
+		s, fakes := failWithdrawals(t, "a", "b", "c")
+		f := fakes[0]
 		time.Sleep(retryPause)
 		synctest.Wait()
 		if len(f.allWithdrawals()) != 4 {
@@ -81,7 +125,8 @@ func TestFailedWithdrawalsAreRetriedUntilServerReplies(t *testing.T) {
 func TestExpiredVoteIsNotWithdrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, f := failWithdrawals(t, "a")
+		s, fakes := failWithdrawals(t, "a")
+		f := fakes[0]
 		for n := 1; s.withdrawals[0].count() > 0; n++ {
 			time.Sleep(retryPause)
 			synctest.Wait()
@@ -110,10 +155,9 @@ func TestRetriedWithdrawalRemovesWaiterFromQueue(t *testing.T) {
 		f := fakes[2]
 		f.allWithdrawals()[0].answer(store.ReleaseResult{}, errTemporary)
 		f.votes[0].answer(store.Answer{}, errTemporary)
-		f.allWithdrawals()[1].answer(store.ReleaseResult{}, errTemporary)
 		time.Sleep(retryPause)
 		synctest.Wait()
-		if all := f.allWithdrawals(); len(all) != 3 || all[2].request.Waiter != "waiter" {
+		if all := f.allWithdrawals(); len(all) != 2 || all[1].request.Waiter != "waiter" {
 			t.Errorf("%d withdrawals, the last by %+v", len(all), all[len(all)-1].request)
 		}
 	})
@@ -169,7 +213,8 @@ func TestWithdrawalIsRetriedUntilVoteExpires(t *testing.T) {
 func TestCloseStopsRetriesOfWithdrawals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, f := failWithdrawals(t, "a")
+		s, fakes := failWithdrawals(t, "a")
+		f := fakes[0]
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
