@@ -30,7 +30,9 @@ type batch struct {
 	completions []completion
 	begun       time.Time // before the send: leases count from it
 	abandoned   bool
-	inline      *inlineContext // while a caller runs the batch
+	// abandonedAfter is how many batches had ended in time by then.
+	abandonedAfter int
+	inline         *inlineContext // while a caller runs the batch
 }
 
 // reset empties the batch, and frees the calls that are over.

@@ -42,16 +42,17 @@ func TestSlowServerGetsFewBatches(t *testing.T) {
 	})
 }
 
-// congest leaves two abandoned batches, of which the second began after 20 ms and has the call
-// that is returned. Then 60 ms have passed.
+// congest leaves two abandoned batches more. It returns the first one, and a call of the
+// second one, which begins after 20 ms. congest takes 60 ms.
 func congest(f *fake) (first *fakeBatch, second *fakeCall) {
 	f.t.Helper()
+	begun := f.elapsed()
 	short := f.send("short", 40*ms)
-	first = f.next(0, "short")
+	first = f.next(begun, "short")
 	second = f.send("second", 80*ms)
-	f.next(20*ms, "second", "again short")
-	short.wantReply(40*ms, command.ErrNoReply)
-	f.sleepUntil(60 * ms) // second has waited for half of its bound since its batch began
+	f.next(begun+20*ms, "second", "again short")
+	short.wantReply(begun+40*ms, command.ErrNoReply)
+	f.sleepUntil(begun + 60*ms) // second has waited for half of its bound since its batch began
 	return first, second
 }
 
@@ -68,12 +69,33 @@ func TestCongestedLaneSendsAfterPause(t *testing.T) {
 func TestCongestionEndsWithAbandonedBatch(t *testing.T) {
 	t.Parallel()
 	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		f.makeFast()
 		first, _ := congest(f)
 		c := f.send("c", 10*time.Second)
 		f.sleepUntil(70 * ms)
 		first.reply("late")
 		f.next(70*ms, "again second", "c").reply("ok", "ok")
 		c.wantReply(70*ms, "ok")
+	})
+}
+
+// Batches without replies, as on connections that died, delay no call once another batch has
+// ended in time. They do not count any more, also when they end.
+func TestReplyInTimeEndsCongestion(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		first, _ := congest(f)
+		f.sleepUntil(time.Second)
+		for _, name := range []string{"in time", "at once"} {
+			c := f.send(name, time.Second)
+			f.next(time.Second, name).reply("ok")
+			c.wantReply(time.Second, "ok")
+		}
+		first.reply("late")
+		synctest.Wait()
+		congest(f)
+		f.send("c", 10*time.Second)
+		f.next(1020*ms+congestionPause, "c")
 	})
 }
 
@@ -94,22 +116,22 @@ func TestCallThatExpiresInQueueIsCertain(t *testing.T) {
 	})
 }
 
-// A hook that panics ends its batch, which is no reason to send fewer.
-func TestPanicsInHookCongestNoLane(t *testing.T) {
+// A hook that panics ends its batch, which does not count then.
+func TestPanicInHookCongestsNoLane(t *testing.T) {
 	t.Parallel()
 	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
-		for n := range 2 * maxAbandoned {
-			f.makeFast()
-			c, panicked := f.call(fmt.Sprint("c", n), time.Second), make(chan any, 1)
-			c.offersInline = true
-			go func() {
-				defer func() { panicked <- recover() }()
-				f.Do(&c.Call, Acquire)
-			}()
-			f.next(0, c.name).panics()
-			await(f, "the panic reaches the caller", panicked)
-			f.next(0, "again "+c.name).reply("ok")
-			c.wantReply(0, "ok")
-		}
+		f.makeFast()
+		c, panicked := f.call("c", time.Second), make(chan any, 1)
+		c.offersInline = true
+		go func() {
+			defer func() { panicked <- recover() }()
+			f.Do(&c.Call, Acquire)
+		}()
+		f.next(0, "c").panics()
+		await(f, "the panic reaches the caller", panicked)
+		f.next(0, "again c")
+		short := f.send("short", 40*ms)
+		f.next(20*ms, "short").reply("ok") // the other batch is the only abandoned one
+		short.wantReply(20*ms, "ok")
 	})
 }

@@ -56,8 +56,9 @@ func (l *lane) cycle(b *batch) (more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b.endInline()
+	l.noteEnd(b)
 	if b.abandoned {
-		l.endAbandoned()
+		l.start()
 		return false
 	}
 	b.reset()

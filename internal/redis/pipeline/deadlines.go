@@ -99,8 +99,7 @@ func (l *lane) abandon(b *batch) {
 		}
 		c.overdue = true
 	}
-	b.abandoned = true
-	l.abandoned++
+	l.noteAbandoned(b)
 	l.health.diagnose(b.sends[0].call.Key)
 	l.inFlight = nil
 	l.pipeline.reloadSlots()

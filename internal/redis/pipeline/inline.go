@@ -34,7 +34,8 @@ func (l *lane) runInline(b *batch) {
 		if !returned { // a hook of the client has panicked
 			l.mu.Lock()
 			l.abandon(b)
-			l.endAbandoned()
+			l.noteEnd(b)
+			l.start()
 			l.mu.Unlock()
 			l.work.Done()
 		}

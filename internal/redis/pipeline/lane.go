@@ -28,13 +28,12 @@ type lane struct {
 	width        int     // commands in a batch at most
 	acknowledged bool    // replicas have to acknowledge what its batches write
 
-	mu        sync.Mutex
-	queue     []*send
-	inFlight  *batch    // nil if none is
-	begunAt   time.Time // the last batch
-	abandoned int       // batches that have not ended
-	spare     *batch    // an empty one to use again
-	calls     []*Call
+	mu       sync.Mutex
+	queue    []*send
+	inFlight *batch // nil if none is
+	spare    *batch // an empty one to use again
+	calls    []*Call
+	congestion
 	wasFast   bool // the last batch took less than fastTime
 	wasShared bool // the last batch had several commands
 	timer     *time.Timer
