@@ -33,9 +33,10 @@ func idleKeys(s *summary) (found []Violation) {
 // and a command. A waiter checks by itself about once a second, which is later.
 func (s *summary) handOffTime() int64 { return s.commandTimeout() + int64(schedulingDelay) }
 
-// mayBeServedLate reports whether anything was disrupted or slow while a call waited.
+// mayBeServedLate reports whether anything was disrupted or slow while a call waited. Before the
+// beginning all clients connect at once, which may take long.
 func (s *summary) mayBeServedLate(op *history.Op) bool {
-	return s.isOverloadedOrDisrupted(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
+	return op.Call < s.Begun || s.isOverloadedOrDisrupted(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
 }
 
 // An occupancy is a call that waits, or a lease that may be out, between two times.

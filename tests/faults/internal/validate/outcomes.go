@@ -55,13 +55,13 @@ func (s *summary) isKnownDone(op *history.Op) bool {
 }
 
 // unexplainedAnswer describes a wrong outcome of a Begin whose request is known to be done.
-// A very short wait may end without the answer.
+// A wait that is no longer than a command may take may end without the answer.
 func (s *summary) unexplainedAnswer(op *history.Op) string {
 	switch op.Outcome {
 	case history.Granted, history.Interrupted, history.Busy:
 		return "although it was done"
 	case history.WaitTimeout, history.Deadline:
-		if op.Wait == 0 || op.Wait > int64(clockSkew) {
+		if op.Wait == 0 || op.Wait > s.commandTimeout() {
 			if why := s.unexplainedFailure(op); why != "" {
 				return "although it was done, and nothing was disrupted"
 			}

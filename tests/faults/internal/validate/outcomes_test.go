@@ -85,9 +85,9 @@ func TestWhatIsDoneIsReplayed(t *testing.T) {
 		{"after a loss of another key", ask(history.Interrupted, 0, func(t *builder) { t.loseData(500, 501, "k") }), []string{"attempts", "errors"}},
 		{"after a loss, though no attempt began since", ask(history.Interrupted, 0, func(t *builder) { t.loseData(500, 501, "p") }), nil},
 		{"busy", ask(history.Busy, 100, cut), []string{"errors"}},
-		{"not in time", ask(history.WaitTimeout, 100, nothing), []string{"errors"}},
-		{"not in time, during a disruption", ask(history.WaitTimeout, 100, cut), nil},
-		{"not in a time that is too short", ask(history.WaitTimeout, 50, nothing), nil},
+		{"not in time", ask(history.WaitTimeout, ttl/4+1, nothing), []string{"errors"}},
+		{"not in time, during a disruption", ask(history.WaitTimeout, ttl/4+1, cut), nil},
+		{"not in the time of a command", ask(history.WaitTimeout, ttl/4, nothing), nil},
 		{"refused", ask(history.Unavailable, 0, nothing), []string{"errors"}},
 		{"refused during a disruption", ask(history.Unavailable, 0, cut), nil},
 	})
