@@ -103,11 +103,13 @@ func (s *soak) run(t *testing.T) {
 		asking.Go(func() { s.askForKeys(s.source(10 + i)) })
 	}
 	asking.Wait()
-	for _, supervisor := range s.supervisors {
-		supervisor.keepAlive()
-	}
 	close(s.quiet)
 	crashing.Wait()
+	for _, supervisor := range s.supervisors {
+		for supervisor.keepAlive().HasEnded() { // killed last of all
+			s.took(supervisor.restart())
+		}
+	}
 }
 
 func (s *soak) source(of int) *rand.Rand { return rand.New(rand.NewPCG(s.seed, uint64(of))) }

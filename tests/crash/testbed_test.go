@@ -18,19 +18,15 @@ import (
 const waitTime = 15 * time.Second
 
 // leaseTime returns the TTL of the locks of a process that is not patient, which is also how
-// long the lock of a killed process stays. A command may take a quarter of it, and at most
-// commandTime: the commit of a long answer needs that on a busy machine. The TTL is longer with
-// the race detector, which makes all code about ten times slower, and in the full tier, which
-// runs beside other packages.
+// long the lock of a killed process stays. A command may take a quarter of it, which the commit
+// of a long answer needs on a busy machine. The TTL is longer with the race detector, which
+// makes all code about ten times slower, and in the full tier, which runs beside other packages.
 func leaseTime() time.Duration {
 	if suite.Race || suite.IsFull() {
 		return 4 * time.Second
 	}
 	return 1600 * time.Millisecond
 }
-
-// commandTime limits a command of a process that is not patient. It is the default of a Locker.
-const commandTime = 500 * time.Millisecond
 
 // A testbed is a Redis server, the service processes on it, and what observes them.
 type testbed struct {
@@ -53,7 +49,7 @@ func newTestbed(t *testing.T, name string) *testbed {
 	s.monitor = newRecordMonitor(t, server)
 	s.operator = core.Must(core.New(server.Client(t), core.WithCommandTimeout(5*time.Second))) // a busy machine is slow
 	t.Cleanup(func() { _ = s.operator.Close(context.Background()) })
-	s.orders = orders{Framework: name, Ledger: s.ledger.server.URL, TTL: leaseTime(), Wait: waitTime, Command: commandTime}
+	s.orders = orders{Framework: name, Ledger: s.ledger.server.URL, TTL: leaseTime(), Wait: waitTime, Command: leaseTime() / 4}
 	return s
 }
 
