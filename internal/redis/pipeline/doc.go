@@ -21,6 +21,9 @@
 // goes to Operation.Late. The reply to a command that its caller has sent inline counts as
 // lost after store.InlineTime.
 //
+// While a server replies to no batch in time, a lane begins few batches: see congestion.go. A
+// call that expires before it was sent has certainly not been applied.
+//
 // A hook of go-redis that keeps a command after its call must copy what it needs: the
 // arguments are used again for the next command.
 //
