@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
 )
@@ -45,6 +46,10 @@ func (m *monitor) reset() (open func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
+// clearingTime is how long a clearing takes at least. Operations that no lock keeps apart are
+// inside at the same time then, also on a busy machine.
+const clearingTime = time.Millisecond
+
 // clearing is the clearing of the bank: it blocks while the gate is closed.
 func (m *monitor) clearing(ctx context.Context, operation string) error {
 	var gate <-chan struct{}
@@ -57,10 +62,11 @@ func (m *monitor) clearing(ctx context.Context, operation string) error {
 	defer m.update(func(now *snapshot) { now.Inside-- })
 	select {
 	case <-gate:
-		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	time.Sleep(clearingTime)
+	return nil
 }
 
 // observe is the observer of the Locker.

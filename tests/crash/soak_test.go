@@ -106,7 +106,7 @@ func (s *soak) run(t *testing.T) {
 	close(s.quiet)
 	crashing.Wait()
 	for _, supervisor := range s.supervisors {
-		for supervisor.keepAlive().HasEnded() { // killed last of all
+		for supervisor.keepAlive().HasEnded() && !t.Failed() { // killed last of all
 			s.took(supervisor.restart())
 		}
 	}

@@ -20,6 +20,7 @@ type supervisor struct {
 
 	mu      sync.Mutex
 	current *process
+	killed  bool           // the current process was killed
 	left    int            // how many more events of the kill point until the process is killed
 	by      string         // the kill point; "" if the process is not to be killed
 	crashes map[string]int // by kill point
@@ -54,9 +55,15 @@ var killPoints = map[string]struct {
 	atReading:                 {2, nil, false},
 }
 
-// restart starts a new process and chooses its kill point.
+// restart starts a new process and chooses its kill point. The process before it must have been
+// killed.
 func (s *supervisor) restart() *process {
 	s.t.Helper()
+	s.mu.Lock()
+	if s.current != nil && !s.killed {
+		s.t.Error("a process has ended by itself")
+	}
+	s.mu.Unlock()
 	p := s.start(s.t, s.proxy)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +73,7 @@ func (s *supervisor) restart() *process {
 	}
 	by := names[s.random.IntN(len(names))]
 	m := killPoints[by]
-	s.current, s.by, s.left = p, by, 1+s.random.IntN(m.within)
+	s.current, s.killed, s.by, s.left = p, false, by, 1+s.random.IntN(m.within)
 	counted := func(command []string) bool { return m.pick(command) && s.reach(by, p) }
 	switch {
 	case m.pick == nil:
@@ -92,7 +99,7 @@ func (s *supervisor) reach(by string, p *process) (killed bool) {
 	if s.left > 0 {
 		return false
 	}
-	s.by = ""
+	s.by, s.killed = "", true
 	s.crashes[by]++
 	p.Kill()
 	return true

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -47,9 +48,11 @@ func (d *deployment) restartVoters(t *testing.T, key string, nextTTL time.Durati
 		t.Fatal(err)
 	}
 	runSection(lease.Context(), next.history, next.name, sectionTime)
-	// The holder trusts its lease until now, or until the lease has ended. Both releases may fail
-	// on a busy machine, since some nodes are still in quarantine.
-	_, _ = lease.Release(context.Background()), holder.release()
+	if err := lease.Release(context.Background()); err != nil && !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("release by the next process: %v", err) // nodes in quarantine may be missing for a majority
+	}
+	// The holder trusts its lease until now, or until the lease has ended.
+	_ = holder.release()
 	return d.history.Take().Overlaps()
 }
 

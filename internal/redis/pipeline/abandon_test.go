@@ -131,7 +131,7 @@ func TestSettledCallsMakeNoBatch(t *testing.T) {
 	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
 		c := f.call("c", time.Second)
 		c.callState.settled = true
-		f.acquires.queue = append(f.acquires.queue, c.send())
+		f.acquires.enqueue(c.send())
 		if b := f.acquires.next(time.Now()); b != nil || len(f.acquires.queue) != 0 {
 			t.Errorf("batch %v, queue %v", b, f.acquires.queue)
 		}

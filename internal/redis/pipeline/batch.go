@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,7 +31,7 @@ type batch struct {
 	completions []completion
 	begun       time.Time // before the send: leases count from it
 	abandoned   bool
-	// abandonedAfter is how many batches had ended in time by then.
+	// abandonedAfter is how many batches of the lane had been in time when it was abandoned.
 	abandonedAfter int
 	inline         *inlineContext // while a caller runs the batch
 }
@@ -46,6 +47,13 @@ func (b *batch) reset() {
 	clear(b.cmds)
 	clear(b.completions)
 	b.sends, b.cmds, b.completions = b.sends[:0], b.cmds[:0], b.completions[:0]
+}
+
+// isInTime reports whether the batch has served a call that still waits.
+func (b *batch) isInTime() bool {
+	return slices.ContainsFunc(b.sends, func(s *send) bool {
+		return !s.call.settled && (s.reply.Err == nil || !command.IsUnserved(s.reply.Err))
+	})
 }
 
 // context returns the context that the batch is sent with.

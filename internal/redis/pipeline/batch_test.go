@@ -188,7 +188,7 @@ func TestExpiredCallIsNotSent(t *testing.T) {
 		o := newOperation(&testStore{}, &storetest.AnyRequest{Bound: time.Second}, func(store.Answer, error) {}, decodeTake)
 		o.args = []any{"set", "k", "token", "nx", "get"}
 		calls = append(calls, &o.Call)
-		l.queue = append(l.queue, o.send())
+		l.enqueue(o.send())
 	}
 	expired, waiting := calls[0], calls[1]
 	expired.settle(Reply{Err: command.ErrNoReply})

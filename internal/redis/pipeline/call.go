@@ -103,7 +103,7 @@ func (c *Call) addReplicaTime(wait time.Duration) {
 func (c *Call) Clear() { c.firstSend = send{} }
 
 // uncertain reports whether a send other than the answered one may have been applied, or
-// may still be. Those in the queue are dropped once the call is settled.
+// may still be. A send in the queue is dropped when the call is settled.
 func (s *callState) uncertain() bool { return s.maybeApplied || s.unanswered > s.queued }
 
 // send returns the next send of the call.

@@ -6,48 +6,43 @@ import "time"
 // waits. If the lane sent another batch each time, the batches would delay each other further,
 // use up the connections of the client, and carry calls whose callers have given up: the
 // overload would not end when its cause does. So a lane with maxAbandoned abandoned batches
-// begins only one batch in each congestionPause. Once a batch ends in time, the server is fast
-// again, and the batches that are still open then are on connections that died.
+// begins only one batch in each congestionPause. This slows down calls with a bound of less
+// than twice that. It stops when a batch serves a call in time: then the server is fast, and
+// the abandoned batches are late for another reason, such as connections that died.
 const (
 	maxAbandoned    = 2
 	congestionPause = 250 * time.Millisecond
 )
 
 // A congestion counts the abandoned batches of a lane that have not ended, without those from
-// before the last batch that ended in time.
+// before the last batch that was in time.
 type congestion struct {
-	abandoned int
-	inTime    int       // batches that have ended in time
-	begunAt   time.Time // the last batch
+	open    int
+	inTime  int       // batches that have been in time
+	begunAt time.Time // when the last batch began
 }
 
-// isCongested reports whether the lane must not begin a batch yet. If so, it sets the timer. The
-// caller has locked mu.
-func (l *lane) isCongested(now time.Time) bool {
-	if l.abandoned < maxAbandoned {
-		return false
+// pausedUntil returns when the lane may begin the next batch, or zero if it may at any time.
+func (c *congestion) pausedUntil() time.Time {
+	if c.open < maxAbandoned {
+		return time.Time{}
 	}
-	end := l.begunAt.Add(congestionPause)
-	if !now.Before(end) {
-		return false
-	}
-	l.armTimer(end)
-	return true
+	return c.begunAt.Add(congestionPause)
 }
 
 // noteAbandoned counts a batch that the lane abandons.
 func (c *congestion) noteAbandoned(b *batch) {
 	b.abandoned, b.abandonedAfter = true, c.inTime
-	c.abandoned++
+	c.open++
 }
 
-// noteEnd notes the end of a batch.
-func (c *congestion) noteEnd(b *batch) {
+// noteEnd notes the end of a batch. inTime reports whether it has served a call in time.
+func (c *congestion) noteEnd(b *batch, inTime bool) {
 	switch {
-	case !b.abandoned:
+	case inTime:
 		c.inTime++
-		c.abandoned = 0
-	case b.abandonedAfter == c.inTime:
-		c.abandoned--
+		c.open = 0
+	case b.abandoned && b.abandonedAfter == c.inTime:
+		c.open--
 	}
 }

@@ -99,6 +99,35 @@ func TestReplyInTimeEndsCongestion(t *testing.T) {
 	})
 }
 
+// A batch that was not served, or served only calls that had expired, is no sign of a fast
+// server.
+func TestOnlyReplyInTimeEndsCongestion(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(f *fake, b *fakeBatch){
+		"no connection": func(f *fake, b *fakeBatch) {
+			b.breakDown(errBroken)
+			f.next(20*ms+congestionPause, "again c").breakDown(errBroken)
+		},
+		"a reply to a call that expired": func(f *fake, b *fakeBatch) {
+			f.sleepUntil(400 * ms)
+			b.reply("ok")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+				congest(f)
+				c := f.send("c", 240*ms) // until 300 ms
+				end(f, f.next(20*ms+congestionPause, "c"))
+				<-c.settled
+				synctest.Wait()
+				f.send("d", 10*time.Second)
+				f.next(20*ms+2*congestionPause, "d")
+			})
+		})
+	}
+}
+
 // A call that was never sent has certainly not been applied.
 func TestCallThatExpiresInQueueIsCertain(t *testing.T) {
 	t.Parallel()

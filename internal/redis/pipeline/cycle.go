@@ -45,6 +45,7 @@ func (l *lane) cycle(b *batch) (more bool) {
 	now := time.Now()
 	l.wasFast, l.wasShared = now.Sub(b.begun) < fastTime, len(b.sends) > 1
 	l.noteHealth(b, now)
+	inTime := b.isInTime()
 	for _, s := range b.sends {
 		l.receive(b, s)
 		l.remove(s.call)
@@ -56,7 +57,7 @@ func (l *lane) cycle(b *batch) (more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b.endInline()
-	l.noteEnd(b)
+	l.noteEnd(b, inTime)
 	if b.abandoned {
 		l.start()
 		return false

@@ -66,7 +66,7 @@ func (l *lane) nextDeadline(c *Call, now time.Time) time.Time {
 	switch {
 	case c.overdue:
 		return c.deadline
-	case l.inFlight == nil: // the next batch is about to be sent
+	case l.inFlight == nil: // the next batch begins now, or after a congestionPause
 		return c.orDeadline(now.Add(c.resendAfter))
 	case now.Before(c.resendAt):
 		return c.resendAt

@@ -34,7 +34,7 @@ func (l *lane) runInline(b *batch) {
 		if !returned { // a hook of the client has panicked
 			l.mu.Lock()
 			l.abandon(b)
-			l.noteEnd(b)
+			l.noteEnd(b, false)
 			l.start()
 			l.mu.Unlock()
 			l.work.Done()

@@ -79,7 +79,11 @@ func (l *lane) start() {
 // next returns a batch to run now, or nil if one is in flight, the queue is empty, or the lane
 // is congested. The caller has locked mu.
 func (l *lane) next(now time.Time) *batch {
-	if l.inFlight != nil || len(l.queue) == 0 || l.isCongested(now) {
+	if l.inFlight != nil || len(l.queue) == 0 {
+		return nil
+	}
+	if end := l.pausedUntil(); now.Before(end) {
+		l.armTimer(end)
 		return nil
 	}
 	if l.spare == nil {

@@ -105,7 +105,7 @@ func (l *lanes) of(class Class, acknowledged bool) *lane {
 	}
 }
 
-// idle reports whether the lanes have no call and no batch. Only sends of calls are in a queue.
+// idle reports whether the lanes have no call and no batch. Sends in the queue matter only to calls.
 func (l *lanes) idle() bool {
 	for _, l := range l.all() {
 		l.mu.Lock()

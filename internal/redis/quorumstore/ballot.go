@@ -71,18 +71,25 @@ func (b *ballot) ask(i int, r redisstore.VoteRequest, generations []int, then fu
 	})
 }
 
-// record stores the vote of a server, and delivers the result if the vote decides the ballot.
+// record stores the vote of a server, and delivers the result if the vote decides the ballot. A
+// request that was not sent says nothing about an earlier vote.
 func (b *ballot) record(i int, v vote) {
 	b.mu.Lock()
-	b.votes[i] = v
+	if earlier := b.votes[i]; !earlier.answered || !earlier.mayBeGranted() || v.err == nil || v.mayBeGranted() {
+		b.votes[i] = v
+	}
 	withdrawn := b.withdrawn
 	decides := !b.decided && b.decide()
 	if !b.decided {
 		b.boundStragglers()
 	}
 	b.mu.Unlock()
-	if withdrawn && v.mayBeGranted() {
+	switch {
+	case !withdrawn:
+	case v.answer.Granted:
 		b.withdraw(i, b.request.Bound, func() {})
+	case v.mayBeGranted():
+		b.withdrawUnknown(i)
 	}
 	if decides {
 		b.deliver()
@@ -132,7 +139,7 @@ func (b *ballot) deliver() {
 		b.withdraw(i, b.request.Bound/2, b.endWithdrawal)
 	}
 	for _, i := range others {
-		b.withdraw(i, b.request.Bound, func() {})
+		b.withdrawUnknown(i)
 	}
 	b.endWithdrawal()
 }
@@ -148,24 +155,35 @@ func (b *ballot) endWithdrawal() {
 	}
 }
 
-// withdraw withdraws the vote of a server, now or with the next retry of earlier withdrawals.
-// The server notifies no waiter, because a client that lost a ballot retries by itself. The
-// waiter of the ballot stays in the queue.
+// withdraw withdraws the vote of a server. The server notifies no waiter, because a client
+// that lost a ballot retries by itself. The waiter of the ballot stays in the queue.
 func (b *ballot) withdraw(i int, bound time.Duration, then func()) {
-	r := redisstore.WithdrawRequest{Target: b.request.Target, Claim: b.request.Claim}
+	r := b.withdrawal()
 	r.Bound = bound
-	w := b.store.withdrawals[i]
-	if w.failing() {
-		w.retryLater(r, b.raiseTTL(0))
-		then()
-		return
-	}
 	b.store.servers[i].Withdraw(r, func(_ store.ReleaseResult, err error) {
 		if isTemporary(err) {
-			w.retryLater(r, b.raiseTTL(0))
+			b.store.withdrawals[i].retryLater(b.withdrawal(), b.raiseTTL(0))
 		}
 		then()
 	})
+}
+
+// withdrawUnknown withdraws the vote of a server that did not reply. If the server has not
+// replied to an earlier withdrawal either, the next retry withdraws this vote, too: otherwise
+// a server that replies too late would get more commands the longer that lasts.
+func (b *ballot) withdrawUnknown(i int) {
+	if w := b.store.withdrawals[i]; w.isRetrying() {
+		w.retryLater(b.withdrawal(), b.raiseTTL(0))
+	} else {
+		b.withdraw(i, b.request.Bound, func() {})
+	}
+}
+
+// withdrawal returns the request that withdraws a vote.
+func (b *ballot) withdrawal() redisstore.WithdrawRequest {
+	r := redisstore.WithdrawRequest{Target: b.request.Target, Claim: b.request.Claim}
+	r.Bound = b.request.Bound
+	return r
 }
 
 // raiseTTL records that a vote is requested with this TTL. It returns the longest TTL so far.

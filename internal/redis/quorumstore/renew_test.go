@@ -166,6 +166,26 @@ func TestVoteGainedAfterReleaseIsWithdrawn(t *testing.T) {
 	})
 }
 
+// A request for a vote that was not sent does not revoke a vote that may have been granted before:
+// if its withdrawal fails, it is retried.
+func TestUnsentRequestRevokesNoVote(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := lease(t)
+		f := fakes[4]
+		for n, err := range []error{errTemporary, &store.Fault{Temporary: true, Err: errors.New("not sent")}} {
+			s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), func(store.Renewal, error) {})
+			f.renewals[n].answer(store.Renewal{}, nil)
+			f.votes[1+n].answer(store.Answer{}, err)
+		}
+		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
+		f.withdrawals[0].answer(store.ReleaseResult{}, errTemporary)
+		if n := s.withdrawals[4].count(); n != 1 {
+			t.Errorf("%d votes are withdrawn later", n)
+		}
+	})
+}
+
 // If a renewal finds that the lease is lost, the gained votes are withdrawn. They may arrive
 // before or after that.
 func TestLostLeaseKeepsNoVotes(t *testing.T) {

@@ -12,13 +12,11 @@ import (
 // retryPause is the pause between two attempts to withdraw votes from a server that fails.
 const retryPause = 250 * time.Millisecond
 
-// withdrawals has the votes to withdraw from one server: the server may have voted for
-// ballots that are over, and the first withdrawal failed. Each is retried until the server
-// replies or the vote has expired. The votes matter even if less than a minority of the
+// withdrawals has the votes to withdraw from one server later: the server may have voted for
+// ballots that are over, and withdrawals failed. Each is retried until the server replies or
+// the vote has expired. The votes matter even if less than a minority of the
 // servers is down: another ballot may need such a vote for its majority. A retry withdraws
-// one vote first, and all others once the server replies. Meanwhile lost ballots add their
-// votes: if each was withdrawn at once, and again later, a server that replies too late would
-// get more and more commands.
+// one vote first, and all others once the server replies.
 type withdrawals struct {
 	server server
 	work   *inflight.Counter
@@ -35,8 +33,8 @@ type withdrawal struct {
 	expires time.Time // when the vote has expired
 }
 
-// failing reports whether votes wait for the server to reply to a withdrawal.
-func (w *withdrawals) failing() bool {
+// isRetrying reports whether votes wait for the server to reply to a withdrawal.
+func (w *withdrawals) isRetrying() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.pending) > 0
@@ -79,7 +77,7 @@ func (w *withdrawals) retry() {
 	if !ok {
 		return
 	}
-	w.server.Withdraw(one, func(_ store.ReleaseResult, err error) {
+	w.server.Withdraw(one.request, func(_ store.ReleaseResult, err error) {
 		for _, other := range w.complete(one, err) {
 			w.server.Withdraw(other.request, func(_ store.ReleaseResult, err error) {
 				if isTemporary(err) {
@@ -91,7 +89,7 @@ func (w *withdrawals) retry() {
 }
 
 // next returns a vote to withdraw, and removes the votes that have expired.
-func (w *withdrawals) next() (r redisstore.WithdrawRequest, ok bool) {
+func (w *withdrawals) next() (next withdrawal, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -100,15 +98,15 @@ func (w *withdrawals) next() (r redisstore.WithdrawRequest, ok bool) {
 			delete(w.pending, id)
 			continue
 		}
-		r, ok = one.request, true
+		next, ok = one, true
 	}
 	w.retrying = ok && !w.closed
-	return r, w.retrying
+	return next, w.retrying
 }
 
 // complete records the result of a retry. If the server replied, complete removes the other
 // votes and returns them: the caller withdraws them at once.
-func (w *withdrawals) complete(one redisstore.WithdrawRequest, err error) (rest []withdrawal) {
+func (w *withdrawals) complete(one withdrawal, err error) (rest []withdrawal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.retrying = false
@@ -116,9 +114,10 @@ func (w *withdrawals) complete(one redisstore.WithdrawRequest, err error) (rest 
 		w.schedule()
 		return nil
 	}
-	// A waiter that was added during the retry must still leave the queue.
-	if w.pending[ballotIDOf(one.Target)].request.Waiter == one.Waiter {
-		delete(w.pending, ballotIDOf(one.Target))
+	// If it was added again during the retry, the server may have voted again since, or a waiter
+	// must still leave the queue.
+	if w.pending[ballotIDOf(one.request.Target)] == one {
+		delete(w.pending, ballotIDOf(one.request.Target))
 	}
 	for _, other := range w.pending {
 		rest = append(rest, other)

@@ -1,6 +1,7 @@
 package quorumstore
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,19 +17,17 @@ func (w *withdrawals) count() int {
 	return len(w.pending)
 }
 
-// loseBallots lets each token lose a ballot for which the first server has voted, on a Store of
-// three servers. It returns how often done was called.
-func loseBallots(s *Store, fakes []*fake, tokens ...string) (done *int) {
-	done = new(int)
+// loseBallots lets each token lose a ballot on a Store of three servers. first is the vote of
+// the first server.
+func loseBallots(s *Store, fakes []*fake, first vote, tokens ...string) {
 	for _, token := range tokens {
 		r := request()
 		r.Token = token
-		s.Enqueue(r.Enqueue(), func(store.Answer, error) { *done++ })
-		for i, v := range []vote{granted(sent), refused("h", 0), refused("h", 0)} {
+		s.Enqueue(r.Enqueue(), func(store.Answer, error) {})
+		for i, v := range []vote{first, refused("h", 0), refused("h", 0)} {
 			fakes[i].votes[len(fakes[i].votes)-1].answer(v.answer, v.err)
 		}
 	}
-	return done
 }
 
 // failWithdrawals returns a Store of three servers. Each token has lost a ballot for which the
@@ -36,46 +35,60 @@ func loseBallots(s *Store, fakes []*fake, tokens ...string) (done *int) {
 func failWithdrawals(t *testing.T, tokens ...string) (*Store, []*fake) {
 	t.Helper()
 	s, fakes := newStore(3)
-	done := loseBallots(s, fakes, tokens...)
+	loseBallots(s, fakes, granted(sent), tokens...)
 	for _, w := range fakes[0].allWithdrawals() {
 		w.answer(store.ReleaseResult{}, errTemporary)
-	}
-	if *done != len(tokens) {
-		t.Fatalf("done was called %d times", *done)
 	}
 	return s, fakes
 }
 
-// Votes that are to be withdrawn while the withdrawals of a server fail wait for the retry.
-// Otherwise a server that replies late would get more withdrawals the longer that lasts.
-func TestWithdrawalsWaitWhileServerFails(t *testing.T) {
+// A vote without a reply is not withdrawn at once while the withdrawals of the server fail, but
+// with the next retry. Otherwise a server that replies too late would get more withdrawals the
+// longer that lasts.
+func TestUnknownVotesAreWithdrawnWithRetry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, fakes := failWithdrawals(t, "a")
 		f := fakes[0]
-		if done := loseBallots(s, fakes, "b", "c"); *done != 2 {
-			t.Errorf("done was called %d times", *done)
+		wantTokens := func(want ...string) {
+			t.Helper()
+			var got []string
+			for _, w := range f.allWithdrawals() {
+				got = append(got, w.request.Token)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("withdrawals of %v, want %v", got, want)
+			}
 		}
-		if len(f.allWithdrawals()) != 1 {
-			t.Errorf("%d withdrawals before the retry", len(f.allWithdrawals()))
-		}
+		unknown := failed(errTemporary)
+		loseBallots(s, fakes, unknown, "b", "c")
+		wantTokens("a")
+		loseBallots(s, fakes, granted(sent), "d") // its client may retry at once
+		wantTokens("a", "d")
 		time.Sleep(retryPause)
 		synctest.Wait()
-		if len(f.allWithdrawals()) != 2 {
-			t.Fatalf("%d withdrawals", len(f.allWithdrawals()))
+		loseBallots(s, fakes, unknown, "e") // during the retry
+		f.allWithdrawals()[2].answer(store.ReleaseResult{Status: store.Freed}, nil)
+		wantTokens("a", "a", "b", "c", "d", "e")
+		loseBallots(s, fakes, unknown, "f")
+		wantTokens("a", "a", "b", "c", "d", "e", "f")
+	})
+}
+
+// A vote that arrives after its ballot was lost is withdrawn at once, whatever fails.
+func TestLateVoteIsWithdrawnAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := failWithdrawals(t, "a")
+		f := fakes[0]
+		s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
+		for _, other := range fakes[1:] {
+			other.votes[1].answer(refused("h", 0).answer, nil)
 		}
-		loseBallots(s, fakes, "d") // during the retry
-		f.allWithdrawals()[1].answer(store.ReleaseResult{Status: store.Freed}, nil)
-		tokens := map[string]bool{}
-		for _, w := range f.allWithdrawals()[1:] {
-			tokens[w.request.Token] = true
-		}
-		if len(f.allWithdrawals()) != 5 || len(tokens) != 4 {
-			t.Errorf("%d withdrawals, of %v", len(f.allWithdrawals()), tokens)
-		}
-		loseBallots(s, fakes, "e")
-		if all := f.allWithdrawals(); len(all) != 6 || all[5].request.Token != "e" {
-			t.Errorf("%d withdrawals after the server has replied", len(all))
+		f.votes[1].answer(granted(sent).answer, nil)
+		if all := f.allWithdrawals(); len(all) != 2 || all[1].request.Token != request().Token {
+			t.Errorf("%d withdrawals", len(all))
 		}
 	})
 }
@@ -90,6 +103,9 @@ func TestFailedWithdrawalsAreRetriedUntilServerReplies(t *testing.T) {
 		synctest.Wait()
 		if len(f.allWithdrawals()) != 4 {
 			t.Fatalf("%d withdrawals", len(f.allWithdrawals()))
+		}
+		if got := f.allWithdrawals()[3].request.Bound; got != request().Bound { // the client waited only for half
+			t.Errorf("a retry may take %v", got)
 		}
 		if f.woken[0] || !f.woken[3] { // by then a client may wait for the vote
 			t.Errorf("the server notifies a waiter: %v", f.woken)
@@ -206,6 +222,23 @@ func TestWithdrawalIsRetriedUntilVoteExpires(t *testing.T) {
 		synctest.Wait()
 		if s.withdrawals[0].count() != 0 {
 			t.Error("the withdrawal is retried after the vote expired")
+		}
+	})
+}
+
+// A vote is added again while it is withdrawn: the server may have voted after the withdrawal.
+func TestVoteAddedDuringItsRetryIsWithdrawnAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(3)
+		r, f := withdrawalOf(request()), fakes[0]
+		s.withdrawals[0].retryLater(r, time.Minute)
+		time.Sleep(retryPause)
+		synctest.Wait()
+		s.withdrawals[0].retryLater(r, time.Minute)
+		f.allWithdrawals()[0].answer(store.ReleaseResult{}, nil)
+		if all := f.allWithdrawals(); len(all) != 2 || all[1].request.Token != r.Token {
+			t.Errorf("%d withdrawals", len(all))
 		}
 	})
 }

@@ -33,10 +33,9 @@ func idleKeys(s *summary) (found []Violation) {
 // and a command. A waiter checks by itself about once a second, which is later.
 func (s *summary) handOffTime() int64 { return s.commandTimeout() + int64(schedulingDelay) }
 
-// mayBeServedLate reports whether anything was disrupted or slow while a call waited. Before the
-// beginning all clients connect at once, which may take long.
+// mayBeServedLate reports whether anything was disrupted or slow while a call waited.
 func (s *summary) mayBeServedLate(op *history.Op) bool {
-	return op.Call < s.Begun || s.isOverloadedOrDisrupted(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
+	return s.isOverloadedOrDisrupted(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
 }
 
 // An occupancy is a call that waits, or a lease that may be out, between two times.
@@ -63,7 +62,7 @@ func (s *summary) longestIdle(key lock) (from, to int64, waiter *history.Op) {
 			open = append(open, all[next])
 		}
 		for _, one := range open {
-			since := max(freeSince, one.from)
+			since := max(freeSince, one.from, s.Begun) // before, all clients connect at once, which may take long
 			if one.waits && freeSince != 0 && now-since > max(s.handOffTime(), to-from) && !s.mayBeServedLate(one.op) {
 				from, to, waiter = since, now, one.op
 			}

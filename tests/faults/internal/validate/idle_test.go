@@ -72,11 +72,16 @@ func TestIdleKeys(t *testing.T) {
 			t.pause(2, 600, 1200)
 			lease(t, 2, "b", 0, 10, 1300, 1400)
 		}, nil},
-		{"a call before the beginning", func(t *builder) {
-			t.Begun = 11 * ms
+		{"served late, soon after the beginning", func(t *builder) {
+			t.Begun = 560 * ms
 			lease(t, 1, "a", 0, 1, 3, 500)
 			lease(t, 2, "b", 0, 10, 1300, 1400)
 		}, nil},
+		{"served late, later after the beginning", func(t *builder) {
+			t.Begun = 540 * ms
+			lease(t, 1, "a", 0, 1, 3, 500)
+			lease(t, 2, "b", 0, 10, 1300, 1400)
+		}, bad},
 		{"a machine that stalled", func(t *builder) {
 			lease(t, 1, "a", 0, 1, 3, 500)
 			t.disrupt(Stalled, 600, 700)
