@@ -105,7 +105,7 @@ func fencesRiseAtFullSpeed(t *testing.T, rdb redis.UniversalClient) {
 	s := newStore(t, rdb)
 	const wanted = 1000
 	var last block
-	for i := range suite.Size(150, 3000) {
+	for i := range suite.Size(150, 1000) {
 		lost := i == 0 || rand.N(10) == 0
 		if lost {
 			rdb.Del(t.Context(), storetest.FenceName)

@@ -203,7 +203,7 @@ func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
 			w.toggle(t, process)
 		}
 		kinds := [...][]string{{"", "*"}, {"/3"}, {"/3", "/5"}, {"", "*", "/2"}, {"", "*", "/2", "/4"}}
-		steps := suite.Size(500, 10_000)
+		steps := suite.Size(500, 4_000)
 		for i := range steps {
 			if i%100 == 0 {
 				w.kinds = kinds[w.rand.IntN(len(kinds))]
