@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"sync"
@@ -41,20 +42,32 @@ type Server struct {
 // REQLOCK_REQUIRE_REDIS is set.
 func Program(tb testing.TB) string {
 	tb.Helper()
-	suite.NeverCache() // another server may be installed next time
-	name := "redis-server"
-	if chosen := os.Getenv(programEnv); chosen != "" {
-		name = chosen
-	}
-	program, err := exec.LookPath(name)
+	name, program, err := lookUp()
 	switch {
 	case err == nil:
 		return program
-	case name != "redis-server":
+	case name != defaultProgram:
 		tb.Fatalf("%s names no program: %v", programEnv, err)
 	}
 	suite.SkipOrFail(tb, "redis-server is not on PATH: install it to run this test, e.g. `apt-get install redis-server` or `brew install redis`")
 	return ""
+}
+
+// IsInstalled reports whether Program finds a redis-server.
+func IsInstalled() bool {
+	_, _, err := lookUp()
+	return err == nil
+}
+
+// defaultProgram is the name of the program on PATH.
+const defaultProgram = "redis-server"
+
+// lookUp finds the program with the chosen name.
+func lookUp() (name, program string, err error) {
+	suite.NeverCache() // another server may be installed next time
+	name = cmp.Or(os.Getenv(programEnv), defaultProgram)
+	program, err = exec.LookPath(name)
+	return name, program, err
 }
 
 // Start runs redis-server on a free loopback port, without persistence, and returns when it

@@ -44,7 +44,8 @@ func ClusterRights() []string { return strings.Fields(redistest.ClusterRights) }
 
 // OnEachServer runs the test on a real server of each kind, except those that are left out,
 // and on the embedded server, in parallel. Where they differ, the real one is right. The fast
-// tier leaves out the kind behind Sentinel. The servers belong to the test.
+// tier leaves out the kind behind Sentinel, and if redis-server is installed, the embedded
+// server. The servers belong to the test.
 func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), except ...redistest.Kind) {
 	t.Helper()
 	for _, kind := range redistest.Kinds() {
@@ -58,6 +59,9 @@ func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClien
 	}
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
+		if redistest.IsInstalled() {
+			suite.Full(t, "repeats the test on the embedded server")
+		}
 		rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 		t.Cleanup(func() { _ = rdb.Close() })
 		test(t, rdb)
