@@ -47,7 +47,7 @@ func (m *monitor) reset() (open func()) {
 }
 
 // clearingTime is how long a clearing takes at least. Operations that no lock keeps apart are
-// inside at the same time then, also on a busy machine.
+// then hardly ever inside one after the other by chance.
 const clearingTime = time.Millisecond
 
 // clearing is the clearing of the bank: it blocks while the gate is closed.

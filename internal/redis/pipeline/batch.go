@@ -49,9 +49,10 @@ func (b *batch) reset() {
 	b.sends, b.cmds, b.completions = b.sends[:0], b.cmds[:0], b.completions[:0]
 }
 
-// isInTime reports whether the batch has served a call that still waits.
-func (b *batch) isInTime() bool {
-	return slices.ContainsFunc(b.sends, func(s *send) bool {
+// isInTime reports whether the batch, whose replies had arrived at now, has served a call that
+// still waits, and has taken less than a congestionPause: some calls wait for long.
+func (b *batch) isInTime(now time.Time) bool {
+	return now.Sub(b.begun) < congestionPause && slices.ContainsFunc(b.sends, func(s *send) bool {
 		return !s.call.settled && (s.reply.Err == nil || !command.IsUnserved(s.reply.Err))
 	})
 }

@@ -6,9 +6,10 @@ import "time"
 // waits. If the lane sent another batch each time, the batches would delay each other further,
 // use up the connections of the client, and carry calls whose callers have given up: the
 // overload would not end when its cause does. So a lane with maxAbandoned abandoned batches
-// begins only one batch in each congestionPause. This slows down calls with a bound of less
-// than twice that. It stops when a batch serves a call in time: then the server is fast, and
-// the abandoned batches are late for another reason, such as connections that died.
+// begins another one only once in each congestionPause. Lanes whose calls all wait for at least
+// twice that abandon batches no faster anyhow. The pauses stop when a batch is in time: then
+// the server is fast, and the abandoned batches are late for another reason, such as
+// connections that died.
 const (
 	maxAbandoned    = 2
 	congestionPause = 250 * time.Millisecond

@@ -128,6 +128,62 @@ func TestOnlyReplyInTimeEndsCongestion(t *testing.T) {
 	}
 }
 
+// A call that waits for long may be served by a server that is far from fast.
+func TestSlowReplyEndsNoCongestion(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]int{congestionPause - 1: 0, congestionPause: maxAbandoned} {
+		t.Run(took.String(), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+				congest(f)
+				c := f.send("c", 10*time.Second)
+				b := f.next(20*ms+congestionPause, "c")
+				time.Sleep(took)
+				b.reply("ok")
+				c.wantReply(20*ms+congestionPause+took, "ok")
+				synctest.Wait()
+				f.acquires.mu.Lock()
+				defer f.acquires.mu.Unlock()
+				if f.acquires.open != want {
+					t.Errorf("%d open batches count, want %d", f.acquires.open, want)
+				}
+			})
+		})
+	}
+}
+
+// After a pause the next batch begins with the calls that have waited. A caller that comes just
+// then does not run it: its own call may not be in it.
+func TestCallerRunsNoBatchOfOthers(t *testing.T) {
+	t.Parallel()
+	for width, batches := range map[int][][]string{1: {{"other"}, {"c"}}, 2: {{"other", "c"}}} {
+		t.Run(fmt.Sprint("width ", width), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+				f.makeFast()
+				l := &f.acquires
+				l.mu.Lock()
+				l.width = width
+				other, c := f.call("other", time.Second), f.call("c", time.Second)
+				c.offersInline = true
+				l.enqueue(other.send())
+				l.enqueue(c.send())
+				b := l.next(time.Now())
+				if l.mayRunInline(b, &c.Call) {
+					t.Error("the caller runs it")
+				}
+				l.mu.Unlock()
+				go l.run(b)
+				for _, names := range batches {
+					f.next(0, names...).replyAll("ok")
+				}
+				other.wantReply(0, "ok")
+				c.wantReply(0, "ok")
+			})
+		})
+	}
+}
+
 // A call that was never sent has certainly not been applied.
 func TestCallThatExpiresInQueueIsCertain(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func (l *lane) cycle(b *batch) (more bool) {
 	now := time.Now()
 	l.wasFast, l.wasShared = now.Sub(b.begun) < fastTime, len(b.sends) > 1
 	l.noteHealth(b, now)
-	inTime := b.isInTime()
+	inTime := b.isInTime(now)
 	for _, s := range b.sends {
 		l.receive(b, s)
 		l.remove(s.call)

@@ -71,7 +71,8 @@ func (h *health) served(now time.Time) {
 	}
 }
 
-// failed records that a command which was sent at begun, or after, was not served. The
+// failed records that a command was not served which was sent at begun or after, or could not be
+// sent since then. The
 // unserved time begins with the first such command since the last reply.
 func (h *health) failed(begun time.Time, why error, key []byte) {
 	h.mu.Lock()

@@ -13,10 +13,11 @@ const fastTime = 5 * time.Millisecond
 
 // mayRunInline reports whether the caller of c runs the batch on its own goroutine. That
 // is so while the server is fast, because the call then hardly ever takes longer than
-// waiting for a reply, and while the caller is the only one: see coalesce. It prepares the
-// batch for it. The caller has locked mu.
+// waiting for a reply, and while the caller is the only one: see coalesce. After a
+// congestionPause the batch may have the calls of others. mayRunInline prepares the batch for
+// it. The caller has locked mu.
 func (l *lane) mayRunInline(b *batch, c *Call) bool {
-	if b == nil || !l.canRunInline || !c.offersInline || !l.wasFast || l.wasShared || c.resendAfter < store.InlineTime {
+	if b == nil || b.sends[0].call != c || !l.canRunInline || !c.offersInline || !l.wasFast || l.wasShared || c.resendAfter < store.InlineTime {
 		return false
 	}
 	c.inline, c.inlineUntil = b, b.begun.Add(store.InlineTime)

@@ -105,7 +105,8 @@ func (l *lanes) of(class Class, acknowledged bool) *lane {
 	}
 }
 
-// idle reports whether the lanes have no call and no batch. Sends in the queue matter only to calls.
+// idle reports whether the lanes have no call and no batch. The queue may still have sends of
+// settled calls, which are never sent.
 func (l *lanes) idle() bool {
 	for _, l := range l.all() {
 		l.mu.Lock()

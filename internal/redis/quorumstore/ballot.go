@@ -72,7 +72,8 @@ func (b *ballot) ask(i int, r redisstore.VoteRequest, generations []int, then fu
 }
 
 // record stores the vote of a server, and delivers the result if the vote decides the ballot. A
-// request that was not sent says nothing about an earlier vote.
+// request that was not sent, or that the server has refused with an error, says nothing about an
+// earlier vote.
 func (b *ballot) record(i int, v vote) {
 	b.mu.Lock()
 	if earlier := b.votes[i]; !earlier.answered || !earlier.mayBeGranted() || v.err == nil || v.mayBeGranted() {
@@ -122,23 +123,27 @@ func (b *ballot) deliver() {
 		return
 	}
 	b.store.removeBallot(b.request.Target)
-	mayWait := time.Since(b.begun) < b.request.Bound/2
-	var granted, others []int
+	var granted, unknown []int
 	b.mu.Lock()
 	for i, v := range b.votes {
 		switch {
-		case v.answer.Granted && mayWait:
+		case v.answer.Granted:
 			granted = append(granted, i)
 		case v.answered && v.mayBeGranted():
-			others = append(others, i)
+			unknown = append(unknown, i)
 		}
 	}
-	b.withdrawing = len(granted) + 1
+	bound, then := b.request.Bound, func() {}
+	b.withdrawing = 1
+	if time.Since(b.begun) < bound/2 {
+		bound, then = bound/2, b.endWithdrawal
+		b.withdrawing += len(granted)
+	}
 	b.mu.Unlock()
 	for _, i := range granted {
-		b.withdraw(i, b.request.Bound/2, b.endWithdrawal)
+		b.withdraw(i, bound, then)
 	}
-	for _, i := range others {
+	for _, i := range unknown {
 		b.withdrawUnknown(i)
 	}
 	b.endWithdrawal()

@@ -13,10 +13,10 @@ import (
 const retryPause = 250 * time.Millisecond
 
 // withdrawals has the votes to withdraw from one server later: the server may have voted for
-// ballots that are over, and withdrawals failed. Each is retried until the server replies or
-// the vote has expired. The votes matter even if less than a minority of the
-// servers is down: another ballot may need such a vote for its majority. A retry withdraws
-// one vote first, and all others once the server replies.
+// ballots that are over, and this withdrawal or an earlier one has failed. Each is tried again
+// until the server replies or the vote has expired. The votes matter even if less than a
+// minority of the servers is down: another ballot may need such a vote for its majority. A
+// retry withdraws one vote first, and all others once the server replies.
 type withdrawals struct {
 	server server
 	work   *inflight.Counter

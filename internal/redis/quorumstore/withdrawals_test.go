@@ -76,21 +76,36 @@ func TestUnknownVotesAreWithdrawnWithRetry(t *testing.T) {
 	})
 }
 
-// A vote that arrives after its ballot was lost is withdrawn at once, whatever fails.
-func TestLateVoteIsWithdrawnAtOnce(t *testing.T) {
+// A vote that is known is withdrawn at once, whatever fails, and however late it is.
+func TestKnownVoteIsWithdrawnAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, fakes := failWithdrawals(t, "a")
-		f := fakes[0]
-		s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
-		for _, other := range fakes[1:] {
-			other.votes[1].answer(refused("h", 0).answer, nil)
-		}
-		f.votes[1].answer(granted(sent).answer, nil)
-		if all := f.allWithdrawals(); len(all) != 2 || all[1].request.Token != request().Token {
-			t.Errorf("%d withdrawals", len(all))
-		}
-	})
+	no, yes := refused("h", 0).answer, granted(sent).answer
+	for name, vote := range map[string]func(fakes []*fake){
+		"after its ballot was lost": func(fakes []*fake) {
+			fakes[1].votes[1].answer(no, nil)
+			fakes[2].votes[1].answer(no, nil)
+			fakes[0].votes[1].answer(yes, nil)
+		},
+		"after half of the bound": func(fakes []*fake) {
+			fakes[0].votes[1].answer(yes, nil)
+			time.Sleep(request().Bound / 2)
+			fakes[1].votes[1].answer(no, nil)
+			fakes[2].votes[1].answer(no, nil)
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := failWithdrawals(t, "a")
+			var got outcome[store.Answer]
+			s.Enqueue(request().Enqueue(), got.take)
+			vote(fakes)
+			if all := fakes[0].allWithdrawals(); len(all) != 2 || all[1].request.Token != request().Token {
+				t.Errorf("%d withdrawals", len(all))
+			}
+			if got.times != 1 {
+				t.Errorf("done was called %d times", got.times)
+			}
+		})
+	}
 }
 
 // One withdrawal is retried at a time until the server replies, and then all others.
