@@ -27,7 +27,7 @@ stress: ## the fast tests COUNT times each, while something else keeps a core bu
 lint: ## the linters, which are installed where they are missing
 	.ci/run lint tidy
 
-fuzz: ## each fuzzer for 5000 inputs
+fuzz: ## each fuzzer for 2000 inputs
 	.ci/run fuzz
 
 bench: ## what a lock and a middleware cost
