@@ -22,6 +22,14 @@ func TestReusedOperationsDoNotMix(t *testing.T) {
 	s := newStore(t, rdb)
 	const workers = 32
 	rounds := suite.Size(15, 60)
+	// An inline take whose reply takes longer than store.InlineTime is resent. On a busy machine a
+	// copy may arrive after the release, so each round has a key of its own.
+	var resent sync.Map // by key: the token that may lock it once more
+	isLeft := func(key string) bool {
+		value := rdb.Get(t.Context(), key).Val()
+		mayBe, _ := resent.Load(key)
+		return value != "" && value != mayBe
+	}
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
@@ -32,7 +40,10 @@ func TestReusedOperationsDoNotMix(t *testing.T) {
 				}
 				r := storetest.Request(store.NewToken(storetest.Me, limit, uint64(w*rounds+i+1)))
 				r.Limit = limit
-				r.Key, r.Inline, r.NoWaiters = fmt.Sprint("key", w), i%2 == 0, i%3 == 0
+				r.Key, r.Inline, r.NoWaiters = fmt.Sprint("key", w, "-", i), i%2 == 0, i%3 == 0
+				if r.Inline {
+					resent.Store("p:"+r.Key, r.Token)
+				}
 				r.TTL += time.Duration(w) * time.Minute
 				r.Bound = storetest.LongBound
 				do := s.Take
@@ -61,7 +72,7 @@ func TestReusedOperationsDoNotMix(t *testing.T) {
 				}
 				r.Ending, r.Record = store.Commit, fmt.Append(nil, "answer ", w, i)
 				released, err := s.Release(t.Context(), r)
-				if err != nil || !isFreed(released.Status, r.Inline) || rdb.Exists(t.Context(), "p:"+r.Key).Val() != 0 {
+				if err != nil || !isFreed(released.Status, r.Inline) || isLeft("p:"+r.Key) {
 					t.Errorf("release: %+v, %v", released, err)
 				}
 				if r.Attempt != nil {
@@ -75,7 +86,7 @@ func TestReusedOperationsDoNotMix(t *testing.T) {
 	}
 	group.Wait()
 	left := rdb.Keys(t.Context(), "p:*").Val()
-	if i := slices.IndexFunc(left, func(key string) bool { return key[:len(storetest.LockName)-1] == "p:k" }); i >= 0 {
+	if slices.ContainsFunc(left, func(key string) bool { return key[:len(storetest.LockName)-1] == "p:k" && isLeft(key) }) {
 		t.Errorf("keys are left: %q", left)
 	}
 }
