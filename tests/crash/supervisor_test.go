@@ -59,14 +59,12 @@ var killPoints = map[string]struct {
 // killed.
 func (s *supervisor) restart() *process {
 	s.t.Helper()
-	s.mu.Lock()
-	if s.current != nil && !s.killed {
-		s.t.Error("a process has ended by itself")
-	}
-	s.mu.Unlock()
 	p := s.start(s.t, s.proxy)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.current != nil && !s.killed {
+		s.t.Error("a process has ended by itself")
+	}
 	names := slices.Sorted(maps.Keys(killPoints))
 	if s.framework.atomic {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == atReading })

@@ -53,7 +53,7 @@ func (b *batch) reset() {
 // still waits, and has taken less than a congestionPause: some calls wait for long.
 func (b *batch) isInTime(now time.Time) bool {
 	return now.Sub(b.begun) < congestionPause && slices.ContainsFunc(b.sends, func(s *send) bool {
-		return !s.call.settled && (s.reply.Err == nil || !command.IsUnserved(s.reply.Err))
+		return !s.call.settled && s.reply.isServed()
 	})
 }
 

@@ -19,6 +19,9 @@ type Reply struct {
 	Unconfirmed error
 }
 
+// isServed reports whether the reply shows that the server serves commands.
+func (r Reply) isServed() bool { return r.Err == nil || !command.IsUnserved(r.Err) }
+
 // An Operation makes the commands of a Call and receives its replies. The pipeline calls
 // Settle, Late and Free on any goroutine, and holds no lock then. It calls Command and
 // Fallback with the lane locked, so they must not block, nor send anything.

@@ -206,12 +206,8 @@ func TestPanicInHookCongestsNoLane(t *testing.T) {
 	t.Parallel()
 	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
 		f.makeFast()
-		c, panicked := f.call("c", time.Second), make(chan any, 1)
-		c.offersInline = true
-		go func() {
-			defer func() { panicked <- recover() }()
-			f.Do(&c.Call, Acquire)
-		}()
+		c := f.call("c", time.Second)
+		panicked := f.startInline(c)
 		f.next(0, "c").panics()
 		await(f, "the panic reaches the caller", panicked)
 		f.next(0, "again c")

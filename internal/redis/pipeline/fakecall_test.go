@@ -69,6 +69,18 @@ func (f *fake) doInline(c *fakeCall) (b *fakeBatch, returned chan struct{}) {
 	return b, returned
 }
 
+// startInline sends a call of the class Acquire, whose caller runs the batch. The channel receives
+// what the caller recovers: nil unless a hook of the client has panicked.
+func (f *fake) startInline(c *fakeCall) (recovered <-chan any) {
+	c.offersInline = true
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		f.Do(&c.Call, Acquire)
+	}()
+	return ended
+}
+
 func (c *fakeCall) Command(sends int) command.Command {
 	c.sends = sends
 	name := c.name

@@ -41,7 +41,7 @@ type health struct {
 // noteHealth records the result of a batch: now is when its replies had arrived.
 func (l *lane) noteHealth(b *batch, now time.Time) {
 	for _, s := range b.sends {
-		if err := s.reply.Err; err == nil || !command.IsUnserved(err) {
+		if s.reply.isServed() {
 			l.health.served(now)
 			return
 		}
@@ -72,8 +72,7 @@ func (h *health) served(now time.Time) {
 }
 
 // failed records that a command was not served which was sent at begun or after, or could not be
-// sent since then. The
-// unserved time begins with the first such command since the last reply.
+// sent since then. The unserved time begins with the first such command since the last reply.
 func (h *health) failed(begun time.Time, why error, key []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,12 +14,8 @@ func TestPanicInHookDelaysNoCall(t *testing.T) {
 	t.Parallel()
 	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
 		f.makeFast()
-		c, panicked := f.call("c", time.Second), make(chan any, 1)
-		c.offersInline = true
-		go func() {
-			defer func() { panicked <- recover() }()
-			f.Do(&c.Call, Acquire)
-		}()
+		c := f.call("c", time.Second)
+		panicked := f.startInline(c)
 		first := f.next(0, "c")
 		behind := f.send("behind", time.Second)
 		first.panics()

@@ -76,7 +76,8 @@ func (b *ballot) ask(i int, r redisstore.VoteRequest, generations []int, then fu
 // earlier vote.
 func (b *ballot) record(i int, v vote) {
 	b.mu.Lock()
-	if earlier := b.votes[i]; !earlier.answered || !earlier.mayBeGranted() || v.err == nil || v.mayBeGranted() {
+	earlier, saysNothing := b.votes[i], v.err != nil && !v.mayBeGranted()
+	if keeps := saysNothing && earlier.answered && earlier.mayBeGranted(); !keeps {
 		b.votes[i] = v
 	}
 	withdrawn := b.withdrawn
