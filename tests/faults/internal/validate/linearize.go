@@ -30,12 +30,14 @@ const (
 
 // A step is an event on a server at some time during a call.
 type step struct {
-	op    *history.Op
-	from  int64 // the earliest time of the event; 0 if it is that of the call
-	kind  stepKind
-	lease string
-	fence int64
-	free  int64 // see lease.freeFrom
+	op   *history.Op
+	from int64 // the earliest time of the event; 0 if it is that of the call
+	// widest is an earlier time that from becomes if no order fits otherwise; 0 if there is none.
+	widest int64
+	kind   stepKind
+	lease  string
+	fence  int64
+	free   int64 // see lease.freeFrom
 	// episode is that of the lease. In a grant, handedOff is set if an earlier lease of the
 	// episode was handed off to it; in an end, handsOff is set if a later lease follows.
 	episode             string
@@ -57,7 +59,12 @@ type pendingEnd struct {
 }
 
 // earliest returns the earliest time of the event.
-func (s *step) earliest() int64 { return max(s.op.Call, s.from) }
+func (s *step) earliest() int64 {
+	if s.from != 0 {
+		return s.from
+	}
+	return s.op.Call
+}
 
 // isPossible reports whether it may have taken effect by a time.
 func (m pendingEnd) isPossible(by int64) bool { return m.from != 0 && m.from <= by }
@@ -90,8 +97,36 @@ func describeStep(metadata any) string {
 	return text
 }
 
-// linearize checks whether the model allows some order of the steps.
+// linearize checks whether the model allows some order of the steps. If it does not, it
+// widens a step and searches again, as long as there is one that it can widen.
 func linearize(s *summary, check string, key lock, model porcupine.Model, steps []*step) []Violation {
+	deadline := time.Now().Add(searchTimeout)
+	for {
+		operations := operationsOf(steps)
+		switch porcupine.CheckOperationsTimeout(model, operations, max(1, time.Until(deadline))) {
+		case porcupine.Ok:
+			return nil
+		case porcupine.Unknown:
+			return []Violation{{Check: check, Text: fmt.Sprintf("the search for an order of %s did not end within %v: %d steps", key.key, searchTimeout, len(steps))}}
+		}
+		_, info := porcupine.CheckOperationsVerbose(model, operations, searchTimeout)
+		unfit := firstUnordered(info, steps)
+		if unfit != nil && widen(unfit, steps) {
+			continue
+		}
+		text := fmt.Sprintf("no order explains the calls of %s", key.key)
+		if unfit != nil {
+			text += fmt.Sprintf("; the first one that does not fit is %s (%s)", callName(unfit.op), unfit)
+		}
+		return []Violation{{Check: check, Text: text, Picture: func(path string) error {
+			info.AddAnnotations(s.annotations())
+			return porcupine.VisualizePath(model, info, path)
+		}}}
+	}
+}
+
+// operationsOf returns the operations of the steps for Porcupine.
+func operationsOf(steps []*step) []porcupine.Operation {
 	slices.SortStableFunc(steps, func(a, b *step) int { return cmp.Compare(a.earliest(), b.earliest()) })
 	operations := make([]porcupine.Operation, len(steps))
 	for i, one := range steps {
@@ -99,22 +134,24 @@ func linearize(s *summary, check string, key lock, model porcupine.Model, steps 
 			ClientId: one.op.Client, Input: one, Call: one.earliest(), Return: one.op.Return, Metadata: one,
 		}
 	}
-	verdict := porcupine.CheckOperationsTimeout(model, operations, searchTimeout)
-	switch verdict {
-	case porcupine.Ok:
-		return nil
-	case porcupine.Unknown:
-		return []Violation{{Check: check, Text: fmt.Sprintf("the search for an order of %s did not end within %v: %d steps", key.key, searchTimeout, len(steps))}}
+	return operations
+}
+
+// widen widens a step: the one that does not fit, or else the last of the others that may
+// have been at the same time. It reports whether there is one.
+func widen(unfit *step, steps []*step) bool {
+	var next *step
+	for _, one := range steps {
+		concurrent := one.earliest() <= unfit.op.Return && one.op.Return >= unfit.earliest()
+		if one.widest != 0 && concurrent && next != unfit && (one == unfit || next == nil || one.op.Return > next.op.Return) {
+			next = one
+		}
 	}
-	_, info := porcupine.CheckOperationsVerbose(model, operations, searchTimeout)
-	text := fmt.Sprintf("no order explains the calls of %s", key.key)
-	if unexplained := firstUnordered(info, steps); unexplained != nil {
-		text += fmt.Sprintf("; the first one that does not fit is %s (%s)", callName(unexplained.op), unexplained)
+	if next == nil {
+		return false
 	}
-	return []Violation{{Check: check, Text: text, Picture: func(path string) error {
-		info.AddAnnotations(s.annotations())
-		return porcupine.VisualizePath(model, info, path)
-	}}}
+	next.from, next.widest = next.widest, 0
+	return true
 }
 
 // firstUnordered returns, of the steps that the longest possible order does not contain,

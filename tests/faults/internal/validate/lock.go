@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"slices"
+
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
@@ -22,7 +24,8 @@ import (
 //     between them, and the limit counts when it is granted, not when it is handed off.
 //   - A shared lease is out when the command is sent whose reply grants or renews it, from
 //     which on it is valid for a TTL. The model grants it then, not earlier: many calls wait
-//     at the same time, and the search would try each of their orders.
+//     at the same time, and the search would try each of their orders. The server may have
+//     granted it earlier, and the command only confirmed it: see step.widest.
 //   - A stale lease is omitted, and the key is free from the loss on. Later fencing numbers
 //     must still be higher.
 //
@@ -46,14 +49,18 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 		}
 		grant := &step{op: l.grant, kind: granting, lease: l.name, fence: l.grant.Fence, free: l.freeFrom(), episode: l.episode()}
 		if l.grant.IsShared() {
-			grant.from = min(l.grant.Return, l.grant.ValidUntil-l.ttl)
+			grant.from = max(l.grant.Call, min(l.grant.Return, l.grant.ValidUntil-l.ttl))
 		}
 		steps = append(steps, grant)
-		if end, follows := ends[grant.episode]; follows {
+		end, follows := ends[grant.episode]
+		if follows {
 			grant.handedOff = true
 			if end != nil {
 				end.handsOff = true
 			}
+		}
+		if l.grant.IsShared() && !follows {
+			grant.widest = s.mayBeGrantedFrom(l)
 		}
 		ends[grant.episode] = nil
 		if l.isEnded() && !l.isKept() {
@@ -73,4 +80,20 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 		}
 	}
 	return steps
+}
+
+// mayBeGrantedFrom returns the earliest time at which the server may have granted a shared lease:
+// the first call of its process with the same limit after which, until the call that got the
+// lease, there was always such a call or the place in the queue that one left. Whichever
+// place of a process is served first, its lease goes to the first of the calls that wait.
+func (s *summary) mayBeGrantedFrom(l *lease) int64 {
+	from := l.grant.Call
+	for _, other := range slices.Backward(s.calls[l.lock]) {
+		asks := other.Kind == history.Lock || other.Kind == history.Try
+		same := asks && other.Process == l.grant.Process && other.Limit == l.grant.Limit
+		if same && other.Call < from && s.returnedAt(other)+2*s.commandTimeout() >= from {
+			from = other.Call
+		}
+	}
+	return from
 }

@@ -138,6 +138,64 @@ func TestPermits(t *testing.T) {
 			t.release("b", 30, 31)
 			t.release("c", 30, 31)
 		}, []string{"linearizability"}},
+		{"assigned by a release, and confirmed after others were granted", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			t.share(2, "k", "b", two, 2, 4)
+			t.share(3, "k", "c", two, 5, 30).ValidUntil = (28 + ttl) * ms
+			t.release("a", 20, 22)
+			t.share(4, "k", "d", two+1, 23, 25)
+			t.release("b", 40, 41)
+			t.release("c", 40, 41)
+			t.release("d", 40, 41)
+		}, nil},
+		{"two assigned by a release, and confirmed after others were granted", func(t *builder) {
+			t.share(1, "k", "a", 0, 1, 3)
+			t.share(2, "k", "b", two, 5, 30).ValidUntil = (28 + ttl) * ms
+			t.share(3, "k", "c", two, 6, 31).ValidUntil = (28 + ttl) * ms
+			t.release("a", 20, 22)
+			t.share(4, "k", "d", unlimited, 23, 25)
+			t.share(5, "k", "e", unlimited, 24, 29)
+			t.release("b", 40, 41)
+			t.release("c", 40, 41)
+			t.release("d", 40, 41)
+			t.release("e", 40, 41)
+		}, nil},
+		{"confirmed after others were granted, although there was no room since the call", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			t.share(2, "k", "b", two, 2, 4)
+			t.release("a", 10, 12)
+			t.share(4, "k", "d", two+1, 13, 15)
+			t.share(3, "k", "c", two, 16, 30).ValidUntil = (28 + ttl) * ms
+			t.release("b", 40, 41)
+			t.release("c", 40, 41)
+			t.release("d", 40, 41)
+		}, []string{"linearizability"}},
+		{"granted to an earlier caller of its process, which got another one", func(t *builder) {
+			t.share(3, "k", "b", two, 2, 12)
+			t.share(4, "k", "c", two+1, 13, 14)
+			t.share(3, "k", "d", two, 15, 17).ValidUntil = (10 + ttl) * ms
+			t.release("b", 40, 41)
+			t.release("c", 40, 41)
+			t.release("d", 40, 41)
+		}, nil},
+		{"granted to an earlier caller of its process, which gave up", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			gaveUp := t.call(3, history.Lock, "k", 5, 11, history.WaitTimeout)
+			gaveUp.Limit, gaveUp.Wait = two, 6*ms
+			t.share(4, "k", "c", two+1, 12, 14)
+			t.share(3, "k", "d", two, 15, 17).ValidUntil = (10 + ttl) * ms
+			t.release("a", 40, 41)
+			t.release("c", 40, 41)
+			t.release("d", 40, 41)
+		}, nil},
+		{"valid since before its call, although no earlier call of its process waited", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			t.share(4, "k", "c", two+1, 12, 14)
+			t.share(3, "k", "d", two, 15, 17).ValidUntil = (10 + ttl) * ms
+			t.release("a", 40, 41)
+			t.release("c", 40, 41)
+			t.release("d", 40, 41)
+		}, []string{"linearizability"}},
 		{"refused at the limit", func(t *builder) {
 			t.share(1, "k", "a", two, 1, 3)
 			t.share(2, "k", "b", two, 2, 4)
