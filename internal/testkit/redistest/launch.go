@@ -71,6 +71,14 @@ func (s *Server) start() error {
 	return err
 }
 
+// mustStart is start. A failure fails the test, with the output of the server.
+func (s *Server) mustStart() {
+	s.tb.Helper()
+	if err := s.start(); err != nil {
+		s.tb.Fatalf("start redis-server: %v\n%s", err, s.log())
+	}
+}
+
 // hasBus reports whether the server has cluster mode, by its role or by an argument of the test.
 func (s *Server) hasBus() bool {
 	return s.role == clusterNode || slices.Contains(s.args, "--cluster-enabled")

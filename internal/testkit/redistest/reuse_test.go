@@ -1,0 +1,99 @@
+package redistest
+
+import (
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/child"
+)
+
+func TestClearedServerIsAsNew(t *testing.T) {
+	t.Parallel()
+	server := Start(t)
+	rdb := server.Client(t)
+	reader := dialWire(t, server.Addr())
+	subscriber := dialWire(t, server.Addr())
+	subscriber.send("SUBSCRIBE c")
+	subscriber.expect("*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n")
+	reader.send("SELECT 1")
+	reader.expect("+OK\r\n")
+	reader.send("SET k v")
+	reader.expect("+OK\r\n")
+	script := rdb.ScriptLoad(t.Context(), "return 1").Val()
+
+	server.mu.Lock()
+	cleared := server.clear()
+	server.mu.Unlock()
+	if !cleared {
+		t.Fatal("a server with nothing but data is not cleared")
+	}
+	reader.expectClosed()
+	subscriber.expectClosed()
+	fresh := server.Client(t)
+	if keys := fresh.InfoMap(t.Context(), "keyspace").Val()["Keyspace"]; len(keys) > 0 {
+		t.Errorf("it has keys: %v", keys)
+	}
+	if script == "" || fresh.ScriptExists(t.Context(), script).Val()[0] {
+		t.Errorf("it has the script %q", script)
+	}
+	if stats := fresh.InfoMap(t.Context(), "commandstats").Val()["Commandstats"]; stats["cmdstat_set"] != "" {
+		t.Errorf("it has statistics of a SET: %v", stats)
+	}
+}
+
+func TestOnlyUnchangedServersAreReused(t *testing.T) {
+	t.Parallel()
+	command := func(args ...any) func(*testing.T, *Server) {
+		return func(t *testing.T, s *Server) {
+			if err := s.Client(t).Do(t.Context(), args...).Err(); err != nil {
+				t.Errorf("%v: %v", args, err)
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(*testing.T, *Server)
+		reused bool
+	}{
+		"data":             {command("set", "k", "v"), true},
+		"read its setting": {command("config", "get", "maxmemory"), true},
+		"setting":          {command("config", "set", "maxmemory", "1gb"), false},
+		"user":             {command("acl", "setuser", "alice"), false},
+		"master":           {command("replicaof", "127.0.0.1", "1"), false},
+		"paused clients":   {command("client", "pause", "1", "write"), false},
+		"paused":           {func(_ *testing.T, s *Server) { s.Pause() }, false},
+		"resumed":          {func(_ *testing.T, s *Server) { s.Pause(); s.Resume() }, true},
+		"killed":           {func(_ *testing.T, s *Server) { s.Kill() }, false},
+		"restarted":        {func(_ *testing.T, s *Server) { s.Restart() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var before, after *child.Process
+			t.Run("uses it", func(t *testing.T) {
+				server := Start(t)
+				before = server.proc
+				test.change(t, server)
+				after = server.proc
+			})
+			if before.HasEnded() == test.reused {
+				t.Errorf("it lives: %v; want %v", !before.HasEnded(), test.reused)
+			}
+			if after != nil && after != before && !after.HasEnded() {
+				t.Error("the process of a restarted server lives")
+			}
+		})
+	}
+}
+
+func TestServerOfAFailedTestIsNotReused(t *testing.T) {
+	t.Parallel()
+	server := Start(t)
+	first := run{server.program, server.dir, server.port, server.proc}
+	server.giveBack(&failed{TB: t}, first)
+	if server.proc == nil {
+		t.Error("it is given back")
+	}
+}
+
+// A failed is a testing.TB whose test has failed.
+type failed struct{ testing.TB }
+
+func (*failed) Failed() bool { return true }
