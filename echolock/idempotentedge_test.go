@@ -73,7 +73,7 @@ func TestIdempotentContextEndedWithError(t *testing.T) {
 		return c.Request().Context().Err()
 	}, echolock.Idempotent(locktest.New(t).Locker, byKey))
 	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // the first has to begin within it
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the first has to begin within it
 		r := newRequest(t, http.MethodPost, "/", "").WithContext(ctx)
 		r.Header.Set("Idempotency-Key", "k")
 		w := serve(e, r)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	fewRuns, allRuns = 20, 400 // of the fast tier, and of the full tier; TestLimitsAtRandom derives its own
+	fewRuns, allRuns = 12, 400 // of the fast tier, and of the full tier; TestLimitsAtRandom derives its own
 	faultPeriod      = 20 * time.Second
 )
 

@@ -163,7 +163,7 @@ func TestSlowHoldersTakeTurnsByTime(t *testing.T) {
 		locks := newLocker(t, server.Client(t), core.WithFencing(true))
 		for g := range goroutines {
 			group.Go(func() {
-				for n := range suite.Size(8, 20) {
+				for n := range suite.Size(5, 20) {
 					r.take(t, locks, newTurn(p, g, n), section)
 				}
 			})

@@ -24,6 +24,7 @@ func TestFourProcessesTakeTurns(t *testing.T) {
 				checks: withOrder(withFairness(basicChecks(), false)),
 			}
 			if !fencing {
+				suite.Full(t, "repeats the test without fencing numbers")
 				s.Size.Turns = suite.Size(fewTurns, 100)
 				delete(s.checks, "fences")
 			}

@@ -37,7 +37,7 @@ func TestNobodyStarvesBehindAStream(t *testing.T) {
 				delete(s.checks, "fences")
 			}
 			s.Size.Turns = streamTurns
-			s.Limit, s.Stream = test.other, stream{Goroutines: s.Size.Goroutines - 1, Limit: test.stream, Meanwhile: suite.Size(8, 60)}
+			s.Limit, s.Stream = test.other, stream{Goroutines: s.Size.Goroutines - 1, Limit: test.stream, Meanwhile: suite.Size(5, 60)}
 			_, ts := s.run(t)
 			for limit, some := range ts.byLimit() {
 				t.Logf("limit %d: %d turns, mean wait %v, longest wait %v", limit, len(some), some.meanWait(), some.longestWait())

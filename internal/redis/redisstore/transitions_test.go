@@ -9,7 +9,6 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 var transitions = []transitionTest{
@@ -301,10 +300,9 @@ func TestTransitions(t *testing.T) {
 	})
 }
 
-// The scripts run in mode S on a server without cluster mode, too.
+// The scripts run in mode S, that of a cluster, on a server without cluster mode, too.
 func TestTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
-	suite.Full(t, "repeats the transitions of mode S, which the fast tier runs on a cluster")
 	server := redistest.Start(t)
 	server.Grant(storetest.ClusterRights()...)
 	checkTransitions(t, server.Client(t), "S")

@@ -54,25 +54,29 @@ func startReusable(tb testing.TB, program string) *Server {
 		s.dir = (&processLifetime{TB: tb, starting: true}).TempDir()
 		s.mustStart()
 		suite.OnExit(s.proc.Kill)
-		first = run{program, s.dir, s.port, s.proc}
+		first = s.run()
 	}
-	tb.Cleanup(func() { s.giveBack(tb, first) }) // before s.Kill
+	tb.Cleanup(func() { _ = s.giveBack(tb, first) }) // before s.Kill
 	return s
 }
 
-// giveBack clears the server for the next test, which gets the run. It does nothing if the test
+// giveBack clears the server for the next test, which gets the run. It returns false if the test
 // has failed, or has changed the server in another way than by data. Then the server is killed.
-func (s *Server) giveBack(tb testing.TB, first run) {
+func (s *Server) giveBack(tb testing.TB, first run) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.proc != first.proc || s.paused || tb.Failed() || !s.clear() {
-		return
+		return false
 	}
 	s.proc = nil
 	unused.mu.Lock()
 	defer unused.mu.Unlock()
 	unused.runs = append(unused.runs, first)
+	return true
 }
+
+// run returns the run that the server has.
+func (s *Server) run() run { return run{s.program, s.dir, s.port, s.proc} }
 
 // changing matches the statistics of each command that changes more than data, scripts and the
 // connection that sends it.

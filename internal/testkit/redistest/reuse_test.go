@@ -2,8 +2,6 @@ package redistest
 
 import (
 	"testing"
-
-	"github.com/reqlock/reqlock/internal/testkit/child"
 )
 
 func TestClearedServerIsAsNew(t *testing.T) {
@@ -66,18 +64,11 @@ func TestOnlyUnchangedServersAreReused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var before, after *child.Process
-			t.Run("uses it", func(t *testing.T) {
-				server := Start(t)
-				before = server.proc
-				test.change(t, server)
-				after = server.proc
-			})
-			if before.HasEnded() == test.reused {
-				t.Errorf("it lives: %v; want %v", !before.HasEnded(), test.reused)
-			}
-			if after != nil && after != before && !after.HasEnded() {
-				t.Error("the process of a restarted server lives")
+			server := Start(t)
+			first := server.run()
+			test.change(t, server)
+			if got := server.giveBack(t, first); got != test.reused {
+				t.Errorf("it is given back: %v; want %v", got, test.reused)
 			}
 		})
 	}
@@ -86,9 +77,7 @@ func TestOnlyUnchangedServersAreReused(t *testing.T) {
 func TestServerOfAFailedTestIsNotReused(t *testing.T) {
 	t.Parallel()
 	server := Start(t)
-	first := run{server.program, server.dir, server.port, server.proc}
-	server.giveBack(&failed{TB: t}, first)
-	if server.proc == nil {
+	if server.giveBack(&failed{TB: t}, server.run()) {
 		t.Error("it is given back")
 	}
 }

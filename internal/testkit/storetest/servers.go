@@ -44,15 +44,17 @@ func ClusterRights() []string { return strings.Fields(redistest.ClusterRights) }
 
 // OnEachServer runs the test on a real server of each kind, except those that are left out,
 // and on the embedded server, in parallel. Where they differ, the real one is right. The fast
-// tier leaves out the kind behind Sentinel, and if redis-server is installed, the embedded
-// server. The servers belong to the test.
+// tier runs it on a single server only: a real one if redis-server is installed, otherwise the
+// embedded one. The servers belong to the test.
 func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), except ...redistest.Kind) {
 	t.Helper()
 	for _, kind := range redistest.Kinds() {
 		if !slices.Contains(except, kind) {
 			t.Run(kind.String(), func(t *testing.T) {
 				t.Parallel()
-				kind.SkipSentinels(t)
+				if kind != redistest.OnServer {
+					suite.Full(t, "repeats the test on another kind of Redis")
+				}
 				test(t, kind.Start(t).Client(t))
 			})
 		}
