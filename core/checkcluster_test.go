@@ -23,6 +23,10 @@ func TestCheckOfCluster(t *testing.T) {
 // A client of a cluster needs the rights of both rules.
 func testCheckNamesMissingRightInCluster(t *testing.T, cluster *redistest.Cluster) {
 	t.Helper()
+	var admins []*redis.Client
+	for _, node := range cluster.Nodes() {
+		admins = append(admins, node.Client(t))
+	}
 	for i, missing := range append([]string{""}, strings.Fields(redistest.ClusterRights)...) {
 		user := fmt.Sprint("alice", i)
 		rule := []any{"acl", "setuser", user, "reset", "on", ">secret", "resetchannels"}
@@ -31,8 +35,8 @@ func testCheckNamesMissingRightInCluster(t *testing.T, cluster *redistest.Cluste
 				rule = append(rule, right)
 			}
 		}
-		for _, node := range cluster.Nodes() {
-			if err := node.Client(t).Do(t.Context(), rule...).Err(); err != nil {
+		for _, admin := range admins {
+			if err := admin.Do(t.Context(), rule...).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
