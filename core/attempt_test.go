@@ -168,7 +168,7 @@ func TestNoAttemptInContext(t *testing.T) {
 	}
 	var none *core.Attempt
 	none.Decide(core.Uncertain)
-	locks := newLocker(t, redistest.Start(t).Client(t))
+	locks := newLocker(t, redistest.Reuse(t).Client(t))
 	if a, ok := core.AttemptFromContext(lock(t, locks, "k").Context()); ok || a != nil {
 		t.Errorf("found %v in a lock", a)
 	}
@@ -203,7 +203,7 @@ func TestKeysOfAttempts(t *testing.T) {
 
 func TestClosedLockerBeginsNoAttempt(t *testing.T) {
 	t.Parallel()
-	locks := newLocker(t, redistest.Start(t).Client(t))
+	locks := newLocker(t, redistest.Reuse(t).Client(t))
 	if err := locks.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

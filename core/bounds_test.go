@@ -65,7 +65,7 @@ func TestLocksWithTheLongestDurations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rdb := redistest.Start(t).Client(t)
+			rdb := redistest.Reuse(t).Client(t)
 			events := &recorder{}
 			locks := newLocker(t, rdb, append(options, core.WithObserver(events.record))...)
 			lease := lock(t, locks, "k")

@@ -58,7 +58,7 @@ func wantNoKeys(t *testing.T, rdb *redis.Client) {
 
 func TestCheckOfHealthyServer(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	rdb := server.Client(t, deadlines)
 	events := &recorder{}
 	for _, prefix := range []string{"reqlock:", "{app}:", "a*[b]?:", ""} {
@@ -80,7 +80,7 @@ func deadlines(o *redis.Options) { o.ContextTimeoutEnabled = true }
 // Check reports once that callers cannot send their own commands.
 func TestCheckWarnsOfContextTimeout(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	events := &recorder{}
 	locks := newLocker(t, rdb, core.WithObserver(events.record))
 	for range 2 {
@@ -97,7 +97,7 @@ func TestCheckWarnsOfContextTimeout(t *testing.T) {
 // Each right is needed, and Check names the one that is missing.
 func TestCheckNamesTheMissingRight(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	admin := server.Client(t)
 	rights := strings.Fields(redistest.Rights)
 	for i, missing := range append([]string{""}, rights...) {
@@ -139,7 +139,7 @@ func TestCheckNamesTheMissingRight(t *testing.T) {
 // The documented rights suffice for an idempotent request, however its attempt ends.
 func TestDocumentedRightsSufficeForAttempts(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	rule := []any{"acl", "setuser", "alice", "reset", "on", ">secret", "resetchannels"}
 	for _, right := range strings.Fields(redistest.Rights) {
 		rule = append(rule, right)

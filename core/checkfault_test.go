@@ -156,7 +156,7 @@ func TestCheckOfClosedLocker(t *testing.T) {
 // The subscription is never confirmed.
 func TestCheckFindsLostMessages(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(2*time.Second))
 	for range 8 { // on a busy machine it subscribes again before Check gives up

@@ -100,7 +100,7 @@ func takeTurns(t *testing.T, processes []*core.Locker, callers, turns int) {
 //faults:row 9
 func TestReleaseByAnotherTokenFreesNothing(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	lease := lock(t, newLocker(t, rdb), "k")
 	if freed := rdb.Eval(t.Context(), compareAndDelete, []string{"reqlock:k"}, "another").Val(); freed != int64(0) {
 		t.Errorf("freed %v", freed)
@@ -195,7 +195,7 @@ func testLeaseIsLostToItsOwnToken(t *testing.T, servers *deployment) {
 
 func TestClientsDatabaseIsUsed(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	server.Grant("+select")
 	third := server.Client(t, func(o *redis.Options) { o.DB = 3 })
 	lease := lock(t, newLocker(t, third), "k")

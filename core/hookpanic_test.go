@@ -39,7 +39,7 @@ func (h panicHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // must not stay.
 func TestPanicOfAHookLeavesNoLock(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	armed := &atomic.Bool{}
 	rdb := server.Client(t, func(o *redis.Options) { o.ContextTimeoutEnabled = true })
 	rdb.AddHook(panicHook{armed})

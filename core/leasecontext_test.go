@@ -15,7 +15,7 @@ import (
 // loss and after the end of its parent.
 func TestContextMadeAfterTheLossHasItsCause(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	locks := newLocker(t, server.Client(t), core.WithTTL(200*time.Millisecond), core.WithRenewal(false))
 	for _, early := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -45,7 +45,7 @@ func (b boundedBy) Deadline() (time.Time, bool) { return b.lease.ValidUntil(), t
 
 func TestLockUnderContextThatReadsALease(t *testing.T) {
 	t.Parallel()
-	locks := newLocker(t, redistest.Start(t).Client(t))
+	locks := newLocker(t, redistest.Reuse(t).Client(t))
 	outer := lock(t, locks, "outer")
 	for i := range 1000 { // about one of 64 keys is in the same shard of the engine as the outer key
 		done := make(chan struct{})

@@ -107,7 +107,7 @@ func evicts(policy string) func(*testing.T, *redistest.Server, *redis.Client) fu
 //faults:row 15 emulated: PEXPIRE by an hour stands for a server's clock that falls back
 func TestReleaseFreesKeyAfterServerClockFellBack(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	admin := server.Client(t)
 	events := &recorder{}
 	const ttl = 4 * time.Second

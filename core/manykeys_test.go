@@ -106,7 +106,7 @@ func subscriptions(t *testing.T, admin redis.UniversalClient) (channels, connect
 func TestLeasesSurviveThousandsOfOtherLocks(t *testing.T) {
 	t.Parallel()
 	const ttl = 4 * time.Second
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	rdb := server.Client(t)
 	events := &recorder{}
 	locks := newLocker(t, rdb, core.WithTTL(ttl), core.WithObserver(events.record))

@@ -12,7 +12,7 @@ import (
 
 func TestMinHoldKeepsTheKeyLocked(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	const minHold = 2 * time.Second
 	locks, other := newLocker(t, server.Client(t), core.WithMinHold(minHold)), newLocker(t, server.Client(t))
 	begun := time.Now()
@@ -38,7 +38,7 @@ func TestMinHoldKeepsTheKeyLocked(t *testing.T) {
 // A request that gets only some of its keys has done nothing, and frees them at once.
 func TestMinHoldOfRefusedRequestKeepsNothing(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	locks, other := newLocker(t, server.Client(t), core.WithMinHold(time.Minute), core.WithWait(0)), newLocker(t, server.Client(t))
 	held := lock(t, other, "b")
 	err := locks.DoAll(t.Context(), []string{"a", "b"}, func(context.Context) error { return errors.New("it ran") })

@@ -183,7 +183,7 @@ func TestNestedLeaseOutlivesTheContextOfItsCaller(t *testing.T) {
 // nested lock with WithFencing is refused.
 func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	var log bytes.Buffer
 	events := &recorder{}
 	plain := newLocker(t, rdb, core.WithObserver(events.record), core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))))

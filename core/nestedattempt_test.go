@@ -11,7 +11,7 @@ import (
 
 func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	endings := map[string]func(context.Context, *core.Attempt) error{
 		"commit":    func(ctx context.Context, a *core.Attempt) error { return a.Commit(ctx, []byte("inner")) },
 		"seal":      func(ctx context.Context, a *core.Attempt) error { return a.Seal(ctx) },
@@ -55,7 +55,7 @@ func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
 
 func TestNestedAttemptOfALostLeaseIsLost(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
 	outer := begin(t, locks, "k")
 	inner, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), "k", nil)

@@ -19,7 +19,7 @@ var none context.Context
 // Methods that end a lock accept a nil context.
 func TestNilContextEndsLocks(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	end := func(end func(*core.Attempt) error) func(*testing.T, *core.Locker, string) error {
 		return func(t *testing.T, locks *core.Locker, key string) error {
 			t.Helper()

@@ -34,7 +34,7 @@ func testEmptyValueBelongsToAnother(t *testing.T, servers *deployment) {
 // with ErrWaitTimeout, so WithFailOpen does not run the function.
 func TestWaiterIsNotUnlockedBeforeItsSubscription(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	lease := lock(t, newLocker(t, server.Client(t)), "k")
 	// The wait is shorter than the command timeout, after which the waiter sends its next
@@ -55,7 +55,7 @@ func TestWaiterIsNotUnlockedBeforeItsSubscription(t *testing.T) {
 
 func TestTryLockDuringSubscriptionOfAWaiter(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	lease := lock(t, newLocker(t, server.Client(t)), "k")
 	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(2500*time.Millisecond))

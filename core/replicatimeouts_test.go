@@ -21,7 +21,7 @@ import (
 // the scripts, as after a failover.
 func TestLongestReplicaTimeoutFitsIntoACommand(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	server.Grant(redistest.ReplicaRights)
 	locks := newLocker(t, server.Client(t), core.WithReplicas(1, 500*time.Millisecond), core.WithCommandTimeout(2*time.Second))
 	wantFinding(t, locks.Check(t.Context()), "only 0 of 1 replicas", "WithReplicas")

@@ -63,7 +63,7 @@ func testFullQueueRefusesAtOnce(t *testing.T, servers *deployment) {
 // A view limits the waiters of its own callers.
 func TestMaxWaitersOfAView(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	events := &recorder{}
 	locks := newLocker(t, server.Client(t), core.WithObserver(events.record))
 	held := lock(t, locks, "k")
@@ -189,7 +189,7 @@ func testNoFenceWithoutFencing(t *testing.T, servers *deployment) {
 // The subscription exists while callers wait, and ends with the Locker.
 func TestCloseEndsTheSubscription(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	rdb := server.Client(t)
 	holder := lock(t, newLocker(t, server.Client(t)), "k")
 	events := &recorder{}
@@ -221,7 +221,7 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 //faults:row 27: no message ever comes
 func TestWaitersAreServedWithoutPubSub(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	if err := server.Client(t).Do(t.Context(), "ACL", "SETUSER", "nopubsub", "on", ">secret", "~*", "+@all",
 		"-subscribe", "-publish", "resetchannels").Err(); err != nil {
 		t.Fatal(err)

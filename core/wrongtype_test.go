@@ -20,7 +20,7 @@ import (
 //faults:row 26: the key has another type
 func TestKeyThatBecomesAList(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	admin := server.Client(t)
 	locks := newLocker(t, server.Client(t), core.WithTTL(time.Second), core.WithFencing(true))
 	lease := lock(t, locks, "k")

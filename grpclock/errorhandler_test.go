@@ -73,7 +73,7 @@ func TestErrorHandlerChoosesItsStatus(t *testing.T) {
 	t.Parallel()
 	own, behind := status.Error(codes.NotFound, "mine"), status.Error(codes.DataLoss, theKey)
 	circuit := &breaker{err: behind}
-	rdb := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr(), Limiter: circuit})
+	rdb := redis.NewClient(&redis.Options{Addr: redistest.Reuse(t).Addr(), Limiter: circuit})
 	t.Cleanup(func() { _ = rdb.Close() })
 	locks := core.Must(core.New(rdb))
 	adaptertest.CloseAfter(t, locks)

@@ -166,7 +166,7 @@ func (okError) GRPCStatus() *status.Status { return status.New(codes.OK, theKey)
 
 func testRefusal(t *testing.T, test refusal) {
 	t.Helper()
-	redisServer := redistest.Start(t)
+	redisServer := redistest.Reuse(t)
 	e := &env{
 		proxy:   redistest.NewProxy(t, redisServer.Addr()),
 		rdb:     redisServer.Client(t),

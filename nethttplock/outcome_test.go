@@ -148,7 +148,7 @@ func TestOutcomes(t *testing.T) {
 
 func testRefusal(t *testing.T, test refusal) {
 	t.Helper()
-	redisServer := redistest.Start(t)
+	redisServer := redistest.Reuse(t)
 	e := &env{
 		proxy:   redistest.NewProxy(t, redisServer.Addr()),
 		rdb:     redisServer.Client(t),

@@ -15,7 +15,7 @@ import (
 
 // WithReplicas refuses requests if the server has too few replicas.
 func TestTooFewReplicasAreUnavailable(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	server.Grant(redistest.ReplicaRights)
 	locks := core.Must(core.New(server.Client(t), core.WithReplicas(1, 10*time.Millisecond)))
 	adaptertest.CloseAfter(t, locks)

@@ -65,7 +65,7 @@ func TestLanesHaveLinkedWidth(t *testing.T) {
 	if want == "" {
 		want = "128"
 	}
-	for i, l := range newStore(t, redistest.Start(t).Client(t)).pipeline.all() {
+	for i, l := range newStore(t, redistest.Reuse(t).Client(t)).pipeline.all() {
 		if fmt.Sprint(l.width) != want {
 			t.Errorf("lane %d has the width %d, want %s", i, l.width, want)
 		}

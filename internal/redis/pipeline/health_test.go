@@ -200,7 +200,7 @@ func TestRefusedConnectionIsReported(t *testing.T) {
 // that reply.
 func TestUnservedTimeBeginsAfterTheLastReply(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, redistest.Start(t).Client(t))
+	s := newStore(t, redistest.Reuse(t).Client(t))
 	h, sent := &s.pipeline.health, time.Now()
 	replied := sent.Add(time.Minute)
 	h.served(replied)

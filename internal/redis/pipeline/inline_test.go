@@ -75,7 +75,7 @@ func TestLoneCallerRunsInline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rdb := redistest.Start(t).Client(t, storetest.Deadlines)
+			rdb := redistest.Reuse(t).Client(t, storetest.Deadlines)
 			var ranInline atomic.Bool
 			rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { ranInline.CompareAndSwap(false, isInline(ctx)) }})
 			s := newStore(t, rdb)
@@ -106,7 +106,7 @@ func isInline(ctx context.Context) bool {
 // command again. The limit of the test is longer, because the machine may be busy.
 func TestInlineCallerReturnsWhenServerIsSilent(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy, direct := redistest.NewProxy(t, server.Addr()), server.Client(t)
 	s := newStore(t, proxy.Client(t, storetest.Deadlines, storetest.LongReads))
 	makeFast(t, s)
@@ -129,7 +129,7 @@ func TestInlineCallerReturnsWithoutConnection(t *testing.T) {
 	if redistest.MinimalRights() {
 		t.Skip("PING, which takes the only connection, uses another client there")
 	}
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	rdb := server.Client(t, storetest.Deadlines, storetest.LongReads, func(o *redis.Options) { o.PoolSize = 1 })
 	s := newStore(t, rdb)
 	makeFast(t, s)

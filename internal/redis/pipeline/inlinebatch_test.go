@@ -19,7 +19,7 @@ import (
 // calls that wait behind it. Close does not wait for the batch.
 func TestPanicInHookLosesNoCall(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t, storetest.Deadlines, storetest.LongReads)
+	rdb := redistest.Reuse(t).Client(t, storetest.Deadlines, storetest.LongReads)
 	var once sync.Once
 	var s *syncStore
 	others := make(chan result, 3)
@@ -67,7 +67,7 @@ func TestCallBehindDetachedInlineBatchIsResent(t *testing.T) {
 
 func testCallBehindInlineBatch(t *testing.T, offersInline bool) {
 	t.Helper()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t, storetest.Deadlines, func(o *redis.Options) { o.PoolSize = 2 })
 	s := newStore(t, rdb)

@@ -32,7 +32,7 @@ func (derivedContextHook) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 // The context of an inline batch does not change while derived contexts read it.
 func TestHookMayDeriveContext(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
+	rdb := redistest.Reuse(t).Client(t, storetest.Deadlines)
 	rdb.AddHook(derivedContextHook{})
 	s := newStore(t, rdb)
 	makeFast(t, s)
@@ -47,7 +47,7 @@ func TestHookMayDeriveContext(t *testing.T) {
 // Derived contexts require that an ended context has an error.
 func TestHookMayDeriveContextThatEnds(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t, storetest.Deadlines)
 	rdb.AddHook(derivedContextHook{})
@@ -96,7 +96,7 @@ func (abandonHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // A command may have been sent although a hook has stopped waiting for it.
 func TestHookMayAbandonSentRelease(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := proxy.Client(t, storetest.ShortReads, storetest.Deadlines)
 	s := newStore(t, rdb)

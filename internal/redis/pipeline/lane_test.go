@@ -67,7 +67,7 @@ func TestRenewalsDoNotWaitForTakes(t *testing.T) {
 // Commands that wait for a silent server do not open a connection each.
 func TestSilentServerGetsFewConnections(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	var dials atomic.Int64
 	rdb := proxy.Client(t, storetest.ShortReads, func(o *redis.Options) {
@@ -176,7 +176,7 @@ func TestReplyCarriesTimeOfSend(t *testing.T) {
 // big.
 func TestIdleLaneKeepsNoReferences(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, redistest.Start(t).Client(t))
+	s := newStore(t, redistest.Reuse(t).Client(t))
 	for range 3 {
 		if _, err := s.Take(t.Context(), storetest.Request(storetest.Me1)); err != nil {
 			t.Fatal(err)
@@ -202,7 +202,7 @@ func TestIdleLaneKeepsNoReferences(t *testing.T) {
 func TestReplicaLanesNeverRunInline(t *testing.T) {
 	t.Parallel()
 	s := &testStore{}
-	p := New(redistest.Start(t).Client(t, storetest.Deadlines), &s.work, command.Replicas{Count: 1, Timeout: time.Second})
+	p := New(redistest.Reuse(t).Client(t, storetest.Deadlines), &s.work, command.Replicas{Count: 1, Timeout: time.Second})
 	for class, want := range map[Class]bool{Acquire: false, Renew: false, Begin: false, Commit: false, Release: true, Abort: true} {
 		if l := p.of(class, true); l.canRunInline != want || l.acknowledged == want {
 			t.Errorf("class %d: can run inline: %v, waits for replicas: %v", class, l.canRunInline, l.acknowledged)

@@ -19,7 +19,7 @@ import (
 // cluster. The client loads the slots when table returns nil.
 func newStoreWithSlots(t *testing.T, table func() error) (s *syncStore, proxy *redistest.Proxy) {
 	t.Helper()
-	proxy = redistest.NewProxy(t, redistest.Start(t).Addr())
+	proxy = redistest.NewProxy(t, redistest.Reuse(t).Addr())
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		ClusterStateReloadInterval: time.Hour, // longer than the test
 		DialerRetries:              1,

@@ -88,7 +88,7 @@ func testListenDoesNotWaitForTheSlotTable(t *testing.T, cluster *redistest.Clust
 
 func TestCloseWhileAllNodesRefuseConnections(t *testing.T) {
 	t.Parallel()
-	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
+	proxy := redistest.NewProxy(t, redistest.Reuse(t).Addr())
 	proxy.Refuse(true)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{proxy.Addr()}})
 	t.Cleanup(func() { _ = rdb.Close() })

@@ -16,7 +16,7 @@ import (
 // treats the server as a cluster. The client direct connects to the server without the proxy.
 func shardBehindProxy(t *testing.T) (s *testStore, proxy *redistest.Proxy, direct *redis.Client) {
 	t.Helper()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	server.Grant(storetest.ClusterRights()...)
 	proxy = redistest.NewProxy(t, server.Addr())
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{

@@ -94,7 +94,7 @@ func TestMessageBecomesAHint(t *testing.T) {
 
 func TestForgedMessagesDoNothing(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	s := newStore(t, rdb)
 	hints := hintsOf(s)
 	ready, stop := s.Listen("k")
@@ -120,7 +120,7 @@ func TestForgedMessagesDoNothing(t *testing.T) {
 //faults:row 28
 func TestAHundredKeysShareOneConnection(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	s, direct := newStore(t, proxy.Client(t)), server.Client(t)
 	hints := hintsOf(s)
@@ -205,7 +205,7 @@ func TestSubscriptionOutlivesItsLastListener(t *testing.T) {
 
 func TestHintFunctionMayListenAndStop(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, redistest.Start(t).Client(t))
+	s := newStore(t, redistest.Reuse(t).Client(t))
 	done := make(chan struct{})
 	s.OnHint(func(string, string) {
 		_, stop := s.Listen("other")
@@ -222,7 +222,7 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 	for name, isLingering := range map[string]bool{"with a listener": false, "during the linger time": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rdb := redistest.Start(t).Client(t)
+			rdb := redistest.Reuse(t).Client(t)
 			s := newStore(t, rdb)
 			ready, stop := s.Listen("k")
 			suite.AwaitClosed(t, "ready", ready)

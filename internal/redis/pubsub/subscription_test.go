@@ -60,7 +60,7 @@ func TestReconnectHintsAtTheGap(t *testing.T) {
 
 func TestReconnectAfterAReplyTimeout(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	s := newStore(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond }))
 	s.shared.timing = quickTimeout()
@@ -107,7 +107,7 @@ func TestConnectionWithoutMessagesIsKept(t *testing.T) {
 	for name, rule := range map[string]string{"PING allowed": "+ping", "PING forbidden": "-ping"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t)
+			server := redistest.Reuse(t)
 			if err := server.Client(t).Do(t.Context(), "acl", "setuser", "default", rule).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +141,7 @@ func (a attemptSignaler) Subscribe(ctx context.Context, channels ...string) *red
 
 func TestCloseWithoutAConnection(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	tests := map[string]func(t *testing.T) redis.UniversalClient{
 		"connections are refused": func(t *testing.T) redis.UniversalClient {
 			t.Helper()
@@ -191,7 +191,7 @@ func TestCloseWithoutAConnection(t *testing.T) {
 
 func TestCloseReturnsDuringADialThatIgnoresItsContext(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	begun, release := make(chan struct{}, 10), make(chan struct{})
 	s := newStore(t, server.Client(t, func(o *redis.Options) {
 		o.Dialer = func(context.Context, string, string) (net.Conn, error) {

@@ -26,7 +26,7 @@ func (restores) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 // A commit may restore the record. An abort does not, so such a reply to it is an error.
 func TestReplyIsDecodedByTheEnding(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	rdb.AddHook(restores{})
 	s := newStore(t, rdb)
 	r := storetest.AttemptRequest(storetest.Me1)

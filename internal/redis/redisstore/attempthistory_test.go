@@ -190,7 +190,7 @@ func (k *history) isTrue(r deathReport) bool {
 // nothing: the death is still reported after the next attempt is aborted, too.
 func TestDeathIsReportedDespiteLateAbort(t *testing.T) {
 	t.Parallel()
-	s, err := New(redistest.Start(t).Client(t), "p:", fmt.Sprintf("%032x", 0), command.Replicas{})
+	s, err := New(redistest.Reuse(t).Client(t), "p:", fmt.Sprintf("%032x", 0), command.Replicas{})
 	if err != nil {
 		t.Fatal(err)
 	}

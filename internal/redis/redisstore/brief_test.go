@@ -118,7 +118,7 @@ func TestBriefReleaseSurvivesScriptFlush(t *testing.T) {
 	for name, queue := range map[string][]string{"no waiter": nil, "one waiter": {storetest.Bob1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rdb := redistest.Start(t).Client(t)
+			rdb := redistest.Reuse(t).Client(t)
 			s := newStore(t, rdb)
 			s.noWaiters = true
 			storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: queue}.Put(t, rdb)

@@ -132,7 +132,7 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 // The reply that shared leases are out makes no sense to the scripts that follow it.
 func TestSharedScriptIsNotFollowedByItself(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, redistest.Start(t).Client(t))
+	s := newStore(t, redistest.Reuse(t).Client(t))
 	x := &operation{store: s.Store, arguments: arguments{script: &s.scripts.SharedAsk}}
 	for text, want := range map[any]bool{x.script.SHA: false, x.script.Source: false, s.scripts.Enqueue.SHA: true} {
 		if got := x.useSharedScript(command.New(1, []any{"evalsha", text})); got != want {

@@ -12,7 +12,7 @@ import (
 // Only SET with a syntax error shows that the server is old. Any other error decides.
 func TestOtherErrorsHaveNoFallback(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, redistest.Start(t).Client(t)).Store
+	s := newStore(t, redistest.Reuse(t).Client(t)).Store
 	for _, test := range []struct {
 		name, err string
 		fallback  bool

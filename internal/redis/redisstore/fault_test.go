@@ -70,7 +70,7 @@ func TestServerErrorsAreClassified(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			rdb := redistest.Start(t).Client(t)
+			rdb := redistest.Reuse(t).Client(t)
 			test.provoke(t, rdb)
 			fault := faultOf(t, newStore(t, rdb), storetest.LongBound)
 			if fault.Temporary != test.temporary || fault.Unknown {
@@ -133,7 +133,7 @@ func TestStoppedServerIsTemporaryFault(t *testing.T) {
 
 func TestClosedClientIsPermanentFault(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	s := newStore(t, rdb)
 	_ = rdb.Close()
 	if fault := faultOf(t, s, storetest.LongBound); fault.Temporary || fault.Unknown || !errors.Is(fault, redis.ErrClosed) {
@@ -143,7 +143,7 @@ func TestClosedClientIsPermanentFault(t *testing.T) {
 
 func TestFaultsContainNoTokenAndNoKey(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	s := newStore(t, rdb)
 	if err := rdb.RPush(t.Context(), storetest.LockName, "x").Err(); err != nil {
 		t.Fatal(err)

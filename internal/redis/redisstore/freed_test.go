@@ -11,7 +11,7 @@ import (
 // An operation that waits for its reuse keeps neither its caller nor the request.
 func TestFreedOperationsKeepNothing(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, redistest.Start(t).Client(t)).Store
+	s := newStore(t, redistest.Reuse(t).Client(t)).Store
 	r := storetest.AttemptRequest(storetest.Me1)
 	acquires, renewals, releases := s.acquires.get(), s.renewals.get(), s.releases.get()
 	acquires.done = func(store.Answer, error) {}

@@ -40,7 +40,7 @@ func (timesOut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 // The reason is that of a command, and no error of a caller's context.
 func TestUnservedServerIsReported(t *testing.T) {
 	t.Parallel()
-	rdb, hook := redistest.Start(t).Client(t), timesOut{on: &atomic.Bool{}}
+	rdb, hook := redistest.Reuse(t).Client(t), timesOut{on: &atomic.Bool{}}
 	rdb.AddHook(hook)
 	s, tokens := newStore(t, rdb), &storetest.Tokens{}
 	s.Watch()
@@ -63,7 +63,7 @@ func TestUnservedServerIsReported(t *testing.T) {
 
 func TestCloseEndsSubscription(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	s, admin := newStore(t, server.Client(t)), server.Client(t)
 	ready, stop := s.Listen("k")
 	defer stop()

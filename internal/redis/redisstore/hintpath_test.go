@@ -11,7 +11,7 @@ import (
 // A store passes the hints for its process to the function of OnHint.
 func TestHintArrivesAtItsStore(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	s, hints := newStore(t, rdb), make(chan [2]string, 100)
 	s.OnHint(func(key, token string) { hints <- [2]string{key, token} })
 	ready, stop := s.Listen("k")

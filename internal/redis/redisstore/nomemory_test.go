@@ -11,7 +11,7 @@ import (
 //faults:row 20: OOM, and the transitions that still succeed
 func TestServerWithoutMemoryRefusesOnlyNewLocks(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	full := func(t *testing.T, before storetest.State) {
 		t.Helper()
 		before.Put(t, rdb)

@@ -14,7 +14,7 @@ func TestTransitionsWithoutRightToPublish(t *testing.T) {
 	for name, rule := range map[string]string{"the command": "-publish", "the channels": "resetchannels"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t)
+			server := redistest.Reuse(t)
 			rdb := server.Client(t)
 			if err := rdb.Do(t.Context(), "acl", "setuser", "default", rule).Err(); err != nil {
 				t.Fatal(err)

@@ -34,7 +34,7 @@ func TestUnsentCommandIsNotGranted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t)
+			server := redistest.Reuse(t)
 			options := &redis.Options{Addr: server.Addr()}
 			if refuse != nil {
 				refuse(t, server.Client(t), options)

@@ -50,7 +50,7 @@ func (h *refusesSetWith) ProcessPipelineHook(next redis.ProcessPipelineHook) red
 
 func TestTakeUsesScriptAfterServerRefusedSetNXGet(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	hook := &refusesSetWith{option: "get"}
 	rdb.AddHook(hook)
 	s := newStore(t, rdb)
@@ -72,7 +72,7 @@ func TestTakeUsesScriptAfterServerRefusedSetNXGet(t *testing.T) {
 // again.
 func TestTakeUsesScriptAfterServerRefusedSetNX(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	hook := &refusesSetWith{option: "nx"}
 	rdb.AddHook(hook)
 	s := newStore(t, rdb)

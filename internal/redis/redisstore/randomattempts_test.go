@@ -66,7 +66,7 @@ func TestAttemptsAmongRandomFaults(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%s: %v", soakEnv, err)
 	}
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	w := &attemptSoak{direct: server.Client(t)}
 	w.randomFaults = &randomFaults{direct: w.direct, begin: script.New(false).Begin}
 	rdb := server.Client(t)

@@ -32,7 +32,7 @@ func putRecord(t *testing.T, s *syncStore, r storetest.AnyRequest, record []byte
 
 func TestBigRecordIsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	s := newStore(t, rdb)
 	record := bigRecord()
 	sent := bytes.Clone(record)
@@ -59,7 +59,7 @@ func TestSentRecordIsNotCopied(t *testing.T) {
 // A pooled operation must not keep the memory of its last record.
 func TestPooledOperationKeepsNoRecord(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	isClear := func(x *operation) bool {
 		return x.details == (details{}) &&
 			x.fingerprint.buffer == nil && x.result.buffer == nil

@@ -156,7 +156,7 @@ func checkRefused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncSt
 //faults:row 26
 func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	rdb := server.Client(t)
 	wrong := func(key string) func(*testing.T) {
 		return func(t *testing.T) {

@@ -22,7 +22,7 @@ func TestCommandThatWaitsForReplicasIsSentOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t)
+			server := redistest.Reuse(t)
 			server.Grant(redistest.ReplicaRights)
 			proxy := redistest.NewProxy(t, server.Addr())
 			s := newReplicatedStore(t, proxy.Client(t, storetest.Deadlines, storetest.LongReads), command.Replicas{Count: 1, Timeout: test.wait})

@@ -249,7 +249,7 @@ func testRefusedWaitIsPermanentFault(t *testing.T, sentinels *redistest.Sentinel
 // The scripts for stores with replicas do what the other scripts do.
 func TestTransitionsOfScriptsForReplicas(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := redistest.Reuse(t).Client(t)
 	for _, test := range slices.Concat(transitions, attemptTransitions) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStore(t, rdb)

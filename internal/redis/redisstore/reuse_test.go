@@ -18,7 +18,7 @@ import (
 // another request.
 func TestReusedOperationsDoNotMix(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
+	rdb := redistest.Reuse(t).Client(t, storetest.Deadlines)
 	s := newStore(t, rdb)
 	const workers = 32
 	rounds := suite.Size(15, 60)

@@ -138,7 +138,7 @@ func TestRenewalAndReleaseDoNotWaitForTake(t *testing.T) {
 // a deadline.
 func TestInlineTakeRunsOnCaller(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t, storetest.Deadlines)
+	rdb := redistest.Reuse(t).Client(t, storetest.Deadlines)
 	var inline atomic.Bool
 	rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) {
 		_, hasDeadline := ctx.Deadline()
@@ -168,7 +168,7 @@ func TestCommitsWithBigRecordsAreSplit(t *testing.T) {
 	if laneWidth() < 5 {
 		t.Skip("the lanes of this binary are too narrow for the batch")
 	}
-	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
+	proxy := redistest.NewProxy(t, redistest.Reuse(t).Addr())
 	rdb := proxy.Client(t, storetest.ShortReads)
 	s := newStore(t, rdb)
 	var mu sync.Mutex

@@ -13,7 +13,7 @@ import (
 // form of a key.
 func TestScriptsPublishOnTheChannelOfTheSubscription(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	server.Grant(storetest.ClusterRights()...)
 	rdb := server.Client(t)
 	for _, key := range []string{"k", "{user}:cart", "a}b", "open{brace", "a:q", "q", "{a}:q", "with\r\nbreaks"} {

@@ -28,7 +28,7 @@ func TestSharedLeaseWithoutRightsEnds(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			rdb := redistest.Start(t).Client(t)
+			rdb := redistest.Reuse(t).Client(t)
 			if err := rdb.Do(t.Context(), "acl", "setuser", "default", test.missing).Err(); err != nil {
 				t.Fatal(err)
 			}

@@ -122,7 +122,7 @@ func TestSharedTransitions(t *testing.T) {
 // The scripts run in mode S, that of a cluster, on a server without cluster mode, too.
 func TestSharedTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	server.Grant(storetest.ClusterRights()...)
 	checkSharedTransitions(t, server.Client(t), "S")
 }

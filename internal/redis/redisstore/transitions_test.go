@@ -303,7 +303,7 @@ func TestTransitions(t *testing.T) {
 // The scripts run in mode S, that of a cluster, on a server without cluster mode, too.
 func TestTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	server.Grant(storetest.ClusterRights()...)
 	checkTransitions(t, server.Client(t), "S")
 }

@@ -25,11 +25,11 @@ const (
 // machine causes no fault.
 var LongCommands = core.WithCommandTimeout(5 * time.Second)
 
-// Locker returns a Locker on a Redis server of the test, and another client of that
+// Locker returns a Locker on an empty Redis server of the test, and another client of that
 // server.
 func Locker(tb testing.TB, opts ...core.Option) (*core.Locker, *redis.Client) {
 	tb.Helper()
-	server := redistest.Start(tb)
+	server := redistest.Reuse(tb)
 	locks := core.Must(core.New(server.Client(tb), append([]core.Option{LongCommands}, opts...)...))
 	CloseAfter(tb, locks)
 	return locks, server.Client(tb)

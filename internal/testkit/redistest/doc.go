@@ -77,5 +77,5 @@
 //			...
 //
 // All goroutines and processes end in the cleanup of the test that started them. The servers
-// of [Shared] end after the last test of the package.
+// of [Shared] and [Reuse] end after the last test of the package.
 package redistest

@@ -7,80 +7,76 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/reqlock/reqlock/internal/testkit/child"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A run is a redis-server process without arguments of a test. It lives as long as the tests of
-// the package, and one test after the other has it: to clear a server takes a tenth of the time
-// that a new one needs.
-type run struct {
-	program string
-	dir     string
-	port    int
-	proc    *child.Process
-}
-
-// unused has the runs that no test has at the moment.
+// unused has the servers of the package that no test has at the moment.
 var unused struct {
-	mu   sync.Mutex
-	runs []run
+	mu      sync.Mutex
+	servers []*Server
 }
 
-// takeRun returns an unused run of the program.
-func takeRun(program string) (run, bool) {
-	unused.mu.Lock()
-	defer unused.mu.Unlock()
-	for n := len(unused.runs); n > 0; n = len(unused.runs) {
-		last := unused.runs[n-1]
-		unused.runs = unused.runs[:n-1]
-		if last.program == program && !last.proc.HasEnded() {
-			return last, true
-		}
-	}
-	return run{}, false
-}
-
-// startReusable returns a server without data, connections or arguments: one that the tests
-// before have left as it was when it started, or a new one.
-func startReusable(tb testing.TB, program string) *Server {
+// Reuse returns an empty server without arguments, as Start does. The server may be one that an
+// earlier test of the package had: to clear it takes a tenth of the processor time of a start. It
+// ends after the last test of the package, which must have [suite.Main] or [suite.Run] as its
+// TestMain.
+//
+// It is for tests that need a server of their own, and change nothing but data. A server that a
+// test has killed, paused or configured is not reused, nor is that of a failed test. A test that
+// depends on the age of the server uses Start.
+//
+// Reuse is safe for concurrent use by different tests.
+func Reuse(tb testing.TB) *Server {
 	tb.Helper()
-	s := newServer(tb, program, nil)
-	first, found := takeRun(program)
-	if found {
-		s.dir, s.port, s.proc = first.dir, first.port, first.proc
-	} else {
-		s.dir = (&processLifetime{TB: tb, starting: true}).TempDir()
-		s.mustStart()
-		suite.OnExit(s.proc.Kill)
-		first = s.run()
+	program := Program(tb)
+	owner := takeUnused(program)
+	if owner == nil {
+		lifetime := &processLifetime{TB: tb, starting: true}
+		owner = newServer(lifetime, program, nil)
+		owner.mustStart()
+		lifetime.starting = false
 	}
-	tb.Cleanup(func() { _ = s.giveBack(tb, first) }) // before s.Kill
+	s := newServer(tb, program, nil)
+	s.dir, s.port, s.proc = owner.dir, owner.port, owner.proc
+	tb.Cleanup(func() { // before s.Kill
+		if s.giveBack(tb, owner) {
+			unused.mu.Lock()
+			defer unused.mu.Unlock()
+			unused.servers = append(unused.servers, owner)
+		}
+	})
 	return s
 }
 
-// giveBack clears the server for the next test, which gets the run. It returns false if the test
-// has failed, or has changed the server in another way than by data. Then the server is killed.
-func (s *Server) giveBack(tb testing.TB, first run) bool {
+// takeUnused returns an unused server of the program, or nil.
+func takeUnused(program string) *Server {
+	unused.mu.Lock()
+	defer unused.mu.Unlock()
+	for n := len(unused.servers); n > 0; n = len(unused.servers) {
+		last := unused.servers[n-1]
+		unused.servers = unused.servers[:n-1]
+		if last.program == program && !last.proc.HasEnded() {
+			return last
+		}
+	}
+	return nil
+}
+
+// giveBack clears the server for another test. It returns false if the test has failed, or has
+// changed the server in another way than by data. Then the server is killed.
+func (s *Server) giveBack(tb testing.TB, owner *Server) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.proc != first.proc || s.paused || tb.Failed() || !s.clear() {
+	if s.proc != owner.proc || s.paused || tb.Failed() || !s.clear() {
 		return false
 	}
 	s.proc = nil
-	unused.mu.Lock()
-	defer unused.mu.Unlock()
-	unused.runs = append(unused.runs, first)
 	return true
 }
 
-// run returns the run that the server has.
-func (s *Server) run() run { return run{s.program, s.dir, s.port, s.proc} }
-
-// changing matches the statistics of each command that changes more than data, scripts and the
-// connection that sends it.
-var changing = regexp.MustCompile(`(?m)^cmdstat_(acl\||bgsave|client\|pause|cluster\||config\|set|debug|failover|function\||module\||psync|replicaof|save|shutdown|slaveof|swapdb)`)
+// changing matches the statistics of the commands that change the server, and not only data,
+// scripts and the connection that sends them. It cannot see those before a CONFIG RESETSTAT.
+var changing = regexp.MustCompile(`(?m)^cmdstat_(acl\||bgrewriteaof|bgsave|client\|pause|cluster\||` +
+	`config\|rewrite|config\|set|debug|failover|function\||module\||psync|replicaof|save|shutdown|slaveof|swapdb|sync)`)
 
 // clear removes the data and scripts, ends all other connections, and resets the statistics. It
 // reports false if that fails, or if a command has changed more. The caller holds s.mu.
@@ -88,8 +84,7 @@ var changing = regexp.MustCompile(`(?m)^cmdstat_(acl\||bgsave|client\|pause|clus
 // Its connection is a new one. So the server has accepted those that the test has made, and runs
 // no command of theirs afterwards.
 func (s *Server) clear() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
-	defer cancel()
+	ctx := context.Background()
 	options := redis.Options{Addr: s.Addr(), MaxRetries: -1, Protocol: 2, DisableIdentity: true}
 	if user := s.administrator(); user != "" {
 		options.Username, options.Password = user, noPassword

@@ -6,7 +6,7 @@ import (
 
 func TestClearedServerIsAsNew(t *testing.T) {
 	t.Parallel()
-	server := Start(t)
+	server := Reuse(t)
 	rdb := server.Client(t)
 	reader := dialWire(t, server.Addr())
 	subscriber := dialWire(t, server.Addr())
@@ -64,10 +64,10 @@ func TestOnlyUnchangedServersAreReused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := Start(t)
-			first := server.run()
+			server := Reuse(t)
+			before := &Server{proc: server.proc}
 			test.change(t, server)
-			if got := server.giveBack(t, first); got != test.reused {
+			if got := server.giveBack(t, before); got != test.reused {
 				t.Errorf("it is given back: %v; want %v", got, test.reused)
 			}
 		})
@@ -77,7 +77,7 @@ func TestOnlyUnchangedServersAreReused(t *testing.T) {
 func TestServerOfAFailedTestIsNotReused(t *testing.T) {
 	t.Parallel()
 	server := Start(t)
-	if server.giveBack(&failed{TB: t}, server.run()) {
+	if server.giveBack(&failed{TB: t}, server) {
 		t.Error("it is given back")
 	}
 }

@@ -17,7 +17,8 @@ import (
 // compatible with it. Without it, tests start the redis-server on PATH.
 const programEnv = "REQLOCK_REDIS_SERVER"
 
-// Server is a redis-server process that belongs to one test at a time.
+// Server is a redis-server process that belongs to one test. The process of a server that [Reuse]
+// returns belongs to one test at a time.
 //
 // Its methods are safe for concurrent use. All methods except Addr and Kill can fail the test.
 // Call them on the goroutine of the test, as testing.TB.FailNow demands.
@@ -73,22 +74,14 @@ func lookUp() (name, program string, err error) {
 // Start runs redis-server on a free loopback port, without persistence, and returns when it
 // answers. The args are added to the command line of redis-server.
 //
-// The cleanup of tb kills the process. Exception: a process without args is cleared for the next
-// test, if the test has changed nothing but data. It ends after the last test of the package,
-// which must have [suite.Main] or [suite.Run] as its TestMain. On Linux the process also ends if
-// the test process ends without its cleanups.
-//
-// If redis-server is not installed, the test is skipped, or fails if REQLOCK_REQUIRE_REDIS is
-// set.
+// The cleanup of tb kills the process. On Linux the process also ends if the test process ends
+// without its cleanups. If redis-server is not installed, the test is skipped, or fails if
+// REQLOCK_REQUIRE_REDIS is set.
 //
 // Start is safe for concurrent use by different tests.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	program := Program(tb)
-	if len(args) == 0 {
-		return startReusable(tb, program)
-	}
-	s := newServer(tb, program, args)
+	s := newServer(tb, Program(tb), args)
 	s.mustStart()
 	return s
 }

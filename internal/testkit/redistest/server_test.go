@@ -150,7 +150,7 @@ func TestCleanupEndsServer(t *testing.T) {
 	t.Parallel()
 	var children []*child.Process
 	t.Run("inner", func(t *testing.T) {
-		first, second := Start(t, "--databases", "4"), Start(t)
+		first, second := Start(t), Start(t)
 		second.Pause()
 		children = append(children, first.proc, second.proc)
 	})

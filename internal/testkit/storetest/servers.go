@@ -31,7 +31,7 @@ func ShortReads(o *redis.Options) { o.ReadTimeout = time.Second }
 // the proxy.
 func BehindProxy(t *testing.T, configure ...func(*redis.Options)) (rdb *redis.Client, proxy *redistest.Proxy, direct *redis.Client) {
 	t.Helper()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	proxy = redistest.NewProxy(t, server.Addr())
 	rdb = proxy.Client(t, append([]func(*redis.Options){ShortReads}, configure...)...)
 	suite.Eventually(t, "the client has connected", func() bool { return rdb.Ping(t.Context()).Err() == nil })

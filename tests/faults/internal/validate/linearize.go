@@ -32,12 +32,12 @@ const (
 type step struct {
 	op   *history.Op
 	from int64 // the earliest time of the event; 0 if it is that of the call
-	// widest is an earlier time that from becomes if no order fits otherwise; 0 if there is none.
-	widest int64
-	kind   stepKind
-	lease  string
-	fence  int64
-	free   int64 // see lease.freeFrom
+	// earlier is what from becomes if no order fits otherwise; 0 if there is no such time.
+	earlier int64
+	kind    stepKind
+	lease   string
+	fence   int64
+	free    int64 // see lease.freeFrom
 	// episode is that of the lease. In a grant, handedOff is set if an earlier lease of the
 	// episode was handed off to it; in an end, handsOff is set if a later lease follows.
 	episode             string
@@ -97,21 +97,21 @@ func describeStep(metadata any) string {
 	return text
 }
 
-// linearize checks whether the model allows some order of the steps. If it does not, it
-// widens a step and searches again, as long as there is one that it can widen.
+// linearize checks whether the model allows some order of the steps. If it does not, it allows
+// an earlier time for one of them and searches again, as long as there is such a step.
 func linearize(s *summary, check string, key lock, model porcupine.Model, steps []*step) []Violation {
 	deadline := time.Now().Add(searchTimeout)
 	for {
-		operations := operationsOf(steps)
-		switch porcupine.CheckOperationsTimeout(model, operations, max(1, time.Until(deadline))) {
+		operations, left := operationsOf(steps), max(1, time.Until(deadline))
+		switch porcupine.CheckOperationsTimeout(model, operations, left) {
 		case porcupine.Ok:
 			return nil
 		case porcupine.Unknown:
 			return []Violation{{Check: check, Text: fmt.Sprintf("the search for an order of %s did not end within %v: %d steps", key.key, searchTimeout, len(steps))}}
 		}
-		_, info := porcupine.CheckOperationsVerbose(model, operations, searchTimeout)
+		_, info := porcupine.CheckOperationsVerbose(model, operations, left)
 		unfit := firstUnordered(info, steps)
-		if unfit != nil && widen(unfit, steps) {
+		if unfit != nil && allowEarlier(unfit, steps) {
 			continue
 		}
 		text := fmt.Sprintf("no order explains the calls of %s", key.key)
@@ -137,20 +137,23 @@ func operationsOf(steps []*step) []porcupine.Operation {
 	return operations
 }
 
-// widen widens a step: the one that does not fit, or else the last of the others that may
-// have been at the same time. It reports whether there is one.
-func widen(unfit *step, steps []*step) bool {
-	var next *step
-	for _, one := range steps {
-		concurrent := one.earliest() <= unfit.op.Return && one.op.Return >= unfit.earliest()
-		if one.widest != 0 && concurrent && next != unfit && (one == unfit || next == nil || one.op.Return > next.op.Return) {
-			next = one
+// allowEarlier allows the earlier time for a step: for the one that does not fit, or else for the
+// last of the others that may then have been at the same time. It reports whether there is one.
+func allowEarlier(unfit *step, steps []*step) bool {
+	next := unfit
+	if unfit.earlier == 0 {
+		next = nil
+		for _, one := range steps {
+			concurrent := one.earlier <= unfit.op.Return && one.op.Return >= unfit.earliest()
+			if one.earlier != 0 && concurrent && (next == nil || one.op.Return > next.op.Return) {
+				next = one
+			}
 		}
 	}
 	if next == nil {
 		return false
 	}
-	next.from, next.widest = next.widest, 0
+	next.from, next.earlier = next.earlier, 0
 	return true
 }
 

@@ -25,7 +25,7 @@ import (
 //   - A shared lease is out when the command is sent whose reply grants or renews it, from
 //     which on it is valid for a TTL. The model grants it then, not earlier: many calls wait
 //     at the same time, and the search would try each of their orders. The server may have
-//     granted it earlier, and the command only confirmed it: see step.widest.
+//     granted it earlier, and the command only confirmed it: see step.earlier.
 //   - A stale lease is omitted, and the key is free from the loss on. Later fencing numbers
 //     must still be higher.
 //
@@ -48,9 +48,6 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 			continue
 		}
 		grant := &step{op: l.grant, kind: granting, lease: l.name, fence: l.grant.Fence, free: l.freeFrom(), episode: l.episode()}
-		if l.grant.IsShared() {
-			grant.from = max(l.grant.Call, min(l.grant.Return, l.grant.ValidUntil-l.ttl))
-		}
 		steps = append(steps, grant)
 		end, follows := ends[grant.episode]
 		if follows {
@@ -59,8 +56,12 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 				end.handsOff = true
 			}
 		}
-		if l.grant.IsShared() && !follows {
-			grant.widest = s.mayBeGrantedFrom(l)
+		if l.grant.IsShared() {
+			sent := min(l.grant.Return, l.grant.ValidUntil-l.ttl)
+			grant.from = max(l.grant.Call, sent)
+			if from := s.mayBeGrantedFrom(l, sent); !follows && from < grant.from {
+				grant.earlier = from
+			}
 		}
 		ends[grant.episode] = nil
 		if l.isEnded() && !l.isKept() {
@@ -82,18 +83,26 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 	return steps
 }
 
-// mayBeGrantedFrom returns the earliest time at which the server may have granted a shared lease:
-// the first call of its process with the same limit after which, until the call that got the
-// lease, there was always such a call or the place in the queue that one left. Whichever
-// place of a process is served first, its lease goes to the first of the calls that wait.
-func (s *summary) mayBeGrantedFrom(l *lease) int64 {
-	from := l.grant.Call
+// mayBeGrantedFrom returns the earliest time at which the server may have granted a shared lease
+// that a command confirmed which was sent at a time.
+//
+// The calls of a process with the same limit share their places in the queue: whichever place is
+// served first, its lease goes to the first of the calls that wait. So the place may be that of an
+// earlier call, if a call of them waited at any time since, or had just ended.
+//
+// Without a confirmation the server keeps the lease for the claim, or after a confirmation without
+// a reply for a TTL.
+func (s *summary) mayBeGrantedFrom(l *lease, sent int64) int64 {
+	from, leaving := l.grant.Call, 2*s.commandTimeout()
 	for _, other := range slices.Backward(s.calls[l.lock]) {
-		asks := other.Kind == history.Lock || other.Kind == history.Try
-		same := asks && other.Process == l.grant.Process && other.Limit == l.grant.Limit
-		if same && other.Call < from && s.returnedAt(other)+2*s.commandTimeout() >= from {
+		same := other.Process == l.grant.Process && other.IsShared() && other.Limit == l.grant.Limit
+		if same && other.Call < from && after(s.returnedAt(other), leaving) >= from {
 			from = other.Call
 		}
 	}
-	return from
+	kept := s.Claim + leaving
+	if s.mayBeAffected(l.grant.Process, sent-l.ttl, sent) {
+		kept += l.ttl
+	}
+	return max(from, sent-kept)
 }

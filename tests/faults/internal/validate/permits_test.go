@@ -188,6 +188,55 @@ func TestPermits(t *testing.T) {
 			t.release("c", 40, 41)
 			t.release("d", 40, 41)
 		}, nil},
+		{"granted to the first of two earlier callers of its process", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			for _, from := range []int64{5, 200} {
+				gaveUp := t.call(3, history.Lock, "k", from, from+4, history.WaitTimeout)
+				gaveUp.Limit, gaveUp.Wait = two, 4*ms
+			}
+			t.share(4, "k", "c", two+1, 8, 9)
+			t.share(3, "k", "d", two, 270, 272).ValidUntil = (10 + ttl) * ms
+			t.release("a", 340, 341)
+			t.release("c", 340, 341)
+			t.release("d", 340, 341)
+		}, nil},
+		{"valid since before its call, although the earlier caller of its process gave up long before", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			gaveUp := t.call(3, history.Lock, "k", 5, 11, history.WaitTimeout)
+			gaveUp.Limit, gaveUp.Wait = two, 6*ms
+			t.share(4, "k", "c", two+1, 12, 14)
+			t.share(3, "k", "d", two, 290, 292).ValidUntil = (10 + ttl) * ms
+			t.release("a", 340, 341)
+			t.release("c", 340, 341)
+			t.release("d", 340, 341)
+		}, []string{"linearizability"}},
+		{"valid since before its call, although the earlier caller of its process had another limit", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			t.share(3, "k", "b", two+1, 5, 11)
+			t.release("b", 12, 13)
+			t.share(4, "k", "c", two+1, 14, 15)
+			t.share(3, "k", "d", two, 16, 17).ValidUntil = (10 + ttl) * ms
+			t.release("a", 40, 41)
+			t.release("c", 40, 41)
+			t.release("d", 40, 41)
+		}, []string{"linearizability"}},
+		{"confirmed long after others were granted", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			t.share(2, "k", "b", two, 2, 4)
+			t.share(3, "k", "c", two, 5, 430).ValidUntil = (428 + ttl) * ms
+			t.release("a", 20, 22)
+			t.share(4, "k", "d", two+1, 23, 25)
+			t.release("b", 440, 441)
+			t.release("c", 440, 441)
+			t.release("d", 440, 441)
+		}, []string{"linearizability"}},
+		{"an exclusive lease refused beside one that is granted to the next caller of the process", func(t *builder) {
+			t.share(3, "k", "b", two, 2, 4)
+			t.release("b", 5, 6)
+			t.refuse(4, "k", 0, 10, 11)
+			t.share(3, "k", "d", two, 12, 14).ValidUntil = (9 + ttl) * ms
+			t.release("d", 20, 21)
+		}, nil},
 		{"valid since before its call, although no earlier call of its process waited", func(t *builder) {
 			t.share(1, "k", "a", two, 1, 3)
 			t.share(4, "k", "c", two+1, 12, 14)
