@@ -27,6 +27,9 @@ func TestContextMadeAfterTheLossHasItsCause(t *testing.T) {
 			lease.Context()
 		}
 		suite.Eventually(t, "the lease is lost", func() bool { return errors.Is(lease.Extend(context.Background(), time.Millisecond), core.ErrLost) })
+		if early {
+			suite.AwaitClosed(t, "the end of the context", lease.Context().Done()) // Extend may return a moment before
+		}
 		cancel()
 		if cause := context.Cause(lease.Context()); !errors.Is(cause, core.ErrLost) {
 			t.Errorf("early %v: the cause is %v", early, cause)
