@@ -119,7 +119,7 @@ func TestSharedTransitions(t *testing.T) {
 	})
 }
 
-// The scripts run in mode S, that of a cluster, on a server without cluster mode, too.
+// Mode S is for clusters. Its scripts also run on a server without cluster mode.
 func TestSharedTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)

@@ -300,7 +300,7 @@ func TestTransitions(t *testing.T) {
 	})
 }
 
-// The scripts run in mode S, that of a cluster, on a server without cluster mode, too.
+// Mode S is for clusters. Its scripts also run on a server without cluster mode.
 func TestTransitionsWithShardedChannels(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)

@@ -16,9 +16,7 @@ func TestDeployments(t *testing.T) {
 	for _, kind := range Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			if kind != OnServer {
-				suite.Full(t, "repeats the test on another kind of Redis")
-			}
+			kind.SkipRepeats(t)
 			d := kind.Start(t)
 			t.Run("it is of its kind", func(t *testing.T) { isOfItsKind(t, d) })
 			t.Run("keys are those of all masters", func(t *testing.T) { findsKeys(t, d) })

@@ -36,6 +36,14 @@ func (k Kind) SkipSentinels(tb testing.TB) {
 	}
 }
 
+// SkipRepeats skips a test in the fast tier, except on a single server.
+func (k Kind) SkipRepeats(tb testing.TB) {
+	tb.Helper()
+	if k != OnServer {
+		suite.Full(tb, "repeats the test on another kind of Redis")
+	}
+}
+
 // Start starts servers of the kind by [Start], [StartSentinel] or [StartCluster].
 func (k Kind) Start(tb testing.TB, args ...string) *Deployment {
 	tb.Helper()

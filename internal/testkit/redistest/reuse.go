@@ -20,9 +20,9 @@ var unused struct {
 // ends after the last test of the package, which must have [suite.Main] or [suite.Run] as its
 // TestMain.
 //
-// It is for tests that need a server of their own, and change nothing but data. A server that a
-// test has killed, paused or configured is not reused, nor is that of a failed test. A test that
-// depends on the age of the server uses Start.
+// Use it in tests that change nothing but data. Use Start in tests that kill, pause, restart or
+// configure the server, or that depend on its age. No test gets a server that another test has
+// changed in this way, or the server of a failed test.
 //
 // Reuse is safe for concurrent use by different tests.
 func Reuse(tb testing.TB) *Server {

@@ -52,9 +52,7 @@ func OnEachServer(t *testing.T, test func(t *testing.T, rdb redis.UniversalClien
 		if !slices.Contains(except, kind) {
 			t.Run(kind.String(), func(t *testing.T) {
 				t.Parallel()
-				if kind != redistest.OnServer {
-					suite.Full(t, "repeats the test on another kind of Redis")
-				}
+				kind.SkipRepeats(t)
 				test(t, kind.Start(t).Client(t))
 			})
 		}

@@ -31,8 +31,8 @@ const (
 // A step is an event on a server at some time during a call.
 type step struct {
 	op   *history.Op
-	from int64 // the earliest time of the event; 0 if it is that of the call
-	// earlier is what from becomes if no order fits otherwise; 0 if there is no such time.
+	from int64 // the earliest time of the event; 0 means the time of the call
+	// earlier replaces from if no order fits otherwise; 0 if the event cannot have been earlier.
 	earlier int64
 	kind    stepKind
 	lease   string
@@ -64,6 +64,13 @@ func (s *step) earliest() int64 {
 		return s.from
 	}
 	return s.op.Call
+}
+
+// allowFrom notes that the event may have been at a time, if that is earlier.
+func (s *step) allowFrom(time int64) {
+	if time < s.earliest() {
+		s.earlier = time
+	}
 }
 
 // isPossible reports whether it may have taken effect by a time.

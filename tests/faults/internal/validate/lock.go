@@ -59,8 +59,8 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 		if l.grant.IsShared() {
 			sent := min(l.grant.Return, l.grant.ValidUntil-l.ttl)
 			grant.from = max(l.grant.Call, sent)
-			if from := s.mayBeGrantedFrom(l, sent); !follows && from < grant.from {
-				grant.earlier = from
+			if !follows {
+				grant.allowFrom(s.mayBeGrantedFrom(l, sent))
 			}
 		}
 		ends[grant.episode] = nil
@@ -86,9 +86,10 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 // mayBeGrantedFrom returns the earliest time at which the server may have granted a shared lease
 // that a command confirmed which was sent at a time.
 //
-// The calls of a process with the same limit share their places in the queue: whichever place is
-// served first, its lease goes to the first of the calls that wait. So the place may be that of an
-// earlier call, if a call of them waited at any time since, or had just ended.
+// A process has one place in the queue for each of its calls that wait with the same limit. A lease
+// that the server grants to any of these places goes to the call that has waited longest. So the
+// place may be older than the call, if such calls waited without a pause since then. A place stays
+// for a moment after the last call.
 //
 // Without a confirmation the server keeps the lease for the claim, or after a confirmation without
 // a reply for a TTL.
