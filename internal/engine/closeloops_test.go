@@ -36,7 +36,7 @@ func TestCloseReturnsDuringCallerLoops(t *testing.T) {
 			}
 		},
 	}
-	const callers = 16
+	callers := suite.Size(4, 16)
 	for _, cpus := range []int{1, 2, callers} {
 		for name, call := range loops {
 			t.Run(name+" on "+strconv.Itoa(cpus), func(t *testing.T) {

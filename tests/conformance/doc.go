@@ -11,9 +11,8 @@
 // with all known ways in which they fail. The cases of the HTTP table use net/http's terms,
 // which its frameworks share. coveredElsewhere lists what is tested in other packages.
 //
-// All rows run on one redis-server. On Redis Cluster the fast tier runs the tables on
-// net/http only, and behind Redis Sentinel none. The full tier runs all, except that the gRPC
-// scenarios run on one server only.
+// The fast tier runs all rows on one redis-server. The full tier runs them also on Redis Cluster
+// and behind Redis Sentinel.
 //
 // This package has no code but its tests.
 package conformance

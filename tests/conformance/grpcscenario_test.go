@@ -80,7 +80,7 @@ func TestGRPCScenarios(t *testing.T) {
 	}
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
-			sampleKind(t, kind)
+			kind.SkipRepeats(t)
 			t.Parallel()
 			for _, scenario := range grpcScenarios() {
 				t.Run(scenario.name, func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A testCase is one row of the table.
@@ -49,21 +48,18 @@ func TestTable(t *testing.T) {
 }
 
 // runTable runs cases on frameworks, on each kind of Redis, and logs the results as a table. The
-// fast tier runs one framework on Redis Cluster and none behind Sentinel.
+// fast tier runs them on one server.
 func runTable(t *testing.T, cases []testCase, columns []*framework) {
 	t.Helper()
 	for _, kind := range redistest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			kind.SkipSentinels(t)
+			kind.SkipRepeats(t)
 			results := newReport(kind, cases, columns)
 			servers := redistest.Shared(t, kind)
 			t.Cleanup(func() { t.Log(results) })
-			for i, f := range columns {
+			for _, f := range columns {
 				t.Run(f.name, func(t *testing.T) {
-					if i > 0 {
-						sampleKind(t, kind)
-					}
 					t.Parallel()
 					for _, c := range cases {
 						t.Run(c.name, func(t *testing.T) {
@@ -80,14 +76,6 @@ func runTable(t *testing.T, cases []testCase, columns []*framework) {
 				})
 			}
 		})
-	}
-}
-
-// sampleKind skips a part of a table in the fast tier, except on one server.
-func sampleKind(t *testing.T, kind redistest.Kind) {
-	t.Helper()
-	if kind != redistest.OnServer {
-		suite.Full(t, "runs all combinations of cases, frameworks and kinds of Redis")
 	}
 }
 

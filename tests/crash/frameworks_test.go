@@ -21,24 +21,23 @@ type framework struct {
 	endpoint func(policy, key string) string
 	// atomic means that a client gets a complete answer or none.
 	atomic bool
-	// allSteps means that the fast tier kills a process at each step in all cases.
-	allSteps bool
+	// fastCase is the first of its cases that the fast tier has: see stepCases.
+	fastCase int
 	// committed returns the answer in a record.
 	committed func(text string) (answer, error)
 }
 
 var frameworks = map[string]framework{
 	"net/http": {
-		allSteps: true,
-		serve:    serveNetHTTP, ask: askHTTP, committed: decodeHTTP,
+		serve: serveNetHTTP, ask: askHTTP, committed: decodeHTTP,
 		endpoint: func(policy, key string) string { return core.EndpointKey("POST", "POST /"+policy, key) },
 	},
 	"gin": {
-		serve: serveGin, ask: askHTTP, committed: decodeHTTP,
+		serve: serveGin, ask: askHTTP, committed: decodeHTTP, fastCase: 1,
 		endpoint: func(policy, key string) string { return core.EndpointKey("POST", "/"+policy, key) },
 	},
 	"grpc": {
-		serve: serveGRPC, ask: askGRPC, committed: decodeGRPC, atomic: true,
+		serve: serveGRPC, ask: askGRPC, committed: decodeGRPC, atomic: true, fastCase: 2,
 		endpoint: func(policy, key string) string { return core.EndpointKey("", methods[policy], key) },
 	},
 }

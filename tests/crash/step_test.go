@@ -90,18 +90,18 @@ func repetitions(t *testing.T) int {
 const repetitionsEnv = "REQLOCK_CRASHES"
 
 // stepCases returns the cases of a step: with each policy, with and without a duplicate
-// that waits in another process. For frameworks other than net/http, the fast tier has one
-// of the cases, a different one for each step.
+// that waits in another process. The fast tier has one of the cases, a different one for the
+// next step and for the next framework.
 func stepCases(f framework, index int, s step) (cases []stepCase) {
 	for _, policy := range []string{reject, rerun} {
 		for _, withWaiter := range []bool{false, true} {
 			if (!withWaiter || s.inside) && (!s.read || !f.atomic) {
-				cases = append(cases, stepCase{policy, withWaiter, f.allSteps})
+				cases = append(cases, stepCase{policy: policy, withWaiter: withWaiter})
 			}
 		}
 	}
 	if len(cases) > 0 {
-		cases[index%len(cases)].isFast = true
+		cases[(f.fastCase+index)%len(cases)].isFast = true
 	}
 	return cases
 }

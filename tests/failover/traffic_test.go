@@ -27,7 +27,7 @@ type traffic struct {
 // between two requests.
 const (
 	requestWait  = 500 * time.Millisecond
-	trafficPause = 8 * time.Millisecond
+	trafficPause = 20 * time.Millisecond
 )
 
 func (r *traffic) start() {
