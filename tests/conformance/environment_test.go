@@ -137,6 +137,16 @@ func (e *environment) take(key string) {
 	}
 }
 
+// takeOver gives a lock to another process, regardless of its holder. Unlike a key that was
+// deleted, a late copy of the holder's command cannot lock it. It may be called from any
+// goroutine.
+func (e *environment) takeOver(key string) {
+	e.Helper()
+	if err := e.rdb.Set(context.Background(), e.prefix+key, foreignToken, time.Minute).Err(); err != nil {
+		e.Errorf("SET: %v", err)
+	}
+}
+
 // free deletes a lock, regardless of its holder. It may be called from any goroutine.
 func (e *environment) free(key string) {
 	e.Helper()

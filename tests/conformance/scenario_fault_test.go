@@ -58,7 +58,12 @@ func downMeanwhile(e *environment) {
 	})
 	// Redis may still execute a commit that was given up.
 	before := s.runs.Load()
-	switch copied := s.do(s.Context(), payment("down")); {
+	var copied httpAnswer
+	suite.Eventually(e.T, "a request reaches Redis again", func() bool {
+		copied = s.do(s.Context(), payment("down"))
+		return copied.status != http.StatusServiceUnavailable
+	})
+	switch {
 	case s.runs.Load() != before:
 		e.Errorf("the handler has run again, and the answer is %+v", copied)
 	case copied.status == http.StatusCreated:

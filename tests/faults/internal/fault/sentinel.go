@@ -1,11 +1,11 @@
 package fault
 
 import (
-	"cmp"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // sentinelFaults returns the faults of a master with Sentinels. In each of them a replica
@@ -93,27 +93,31 @@ func splitSentinels(s *System) {
 }
 
 // leastSubscribed returns the Sentinel with the fewest subscribed clients, of those that
-// have any. So some clients are notified of a failover, and some are not.
-func (s *System) leastSubscribed() *redistest.Server {
+// have any. So some clients are notified of a failover, and some are not. It waits until a
+// client is subscribed.
+func (s *System) leastSubscribed() (least *redistest.Server) {
 	s.Helper()
-	listeners := map[*redistest.Server]int{}
-	for _, sentinel := range s.Sentinels.Sentinels() {
-		client := sentinel.Client(s)
-		clients, err := client.ClientList(s.Context()).Result()
-		if err != nil {
-			s.Fatalf("CLIENT LIST of the sentinel %s: %v", sentinel.Addr(), err)
+	suite.Eventually(s, "a client is subscribed to a sentinel", suite.Every(subscriptionPause, func() bool {
+		fewest := 0
+		for _, sentinel := range s.Sentinels.Sentinels() {
+			client := sentinel.Client(s)
+			clients, err := client.ClientList(s.Context()).Result()
+			if err != nil {
+				s.Fatalf("CLIENT LIST of the sentinel %s: %v", sentinel.Addr(), err)
+			}
+			_ = client.Close()
+			// A client may have sent other commands after SUBSCRIBE, such as PING.
+			if n := strings.Count(clients, " sub=") - strings.Count(clients, " sub=0 "); n > 0 && (least == nil || n < fewest) {
+				least, fewest = sentinel, n
+			}
 		}
-		_ = client.Close()
-		if n := strings.Count(clients, " cmd=subscribe "); n > 0 {
-			listeners[sentinel] = n
-		}
-	}
-	sentinels := slices.DeleteFunc(s.Sentinels.Sentinels(), func(sentinel *redistest.Server) bool { return listeners[sentinel] == 0 })
-	if len(sentinels) == 0 {
-		s.Fatalf("no client listens to a sentinel")
-	}
-	return slices.MinFunc(sentinels, func(a, b *redistest.Server) int { return cmp.Compare(listeners[a], listeners[b]) })
+		return least != nil
+	}))
+	return least
 }
+
+// subscriptionPause is the pause between two looks at the subscriptions of all Sentinels.
+const subscriptionPause = 20 * time.Millisecond
 
 // restartSentinelMaster restarts the master without its data. Mostly it is back before the
 // Sentinels notice: then its replicas lose their data, too. Otherwise a replica takes over,
