@@ -11,8 +11,8 @@
 // with all known ways in which they fail. The cases of the HTTP table use net/http's terms,
 // which its frameworks share. coveredElsewhere lists what is tested in other packages.
 //
-// The fast tier runs all rows on one redis-server. The full tier runs them also on Redis Cluster
-// and behind Redis Sentinel.
+// The fast tier runs the rows on single servers. The full tier runs them also on Redis Cluster
+// and behind Redis Sentinel. One test locks a quorum of three servers on each framework.
 //
 // This package has no code but its tests.
 package conformance

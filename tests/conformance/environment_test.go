@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The keys of requests. No answer may contain one of them.
@@ -137,14 +139,24 @@ func (e *environment) take(key string) {
 	}
 }
 
-// takeOver gives a lock to another process, regardless of its holder. Unlike a key that was
-// deleted, a late copy of the holder's command cannot lock it. It may be called from any
-// goroutine.
+// takeOver gives a lock to another process, regardless of its holder. A late copy of the
+// holder's command could lock a key that was deleted. It cannot lock a key that another process
+// holds. takeOver may be called from any goroutine.
 func (e *environment) takeOver(key string) {
 	e.Helper()
 	if err := e.rdb.Set(context.Background(), e.prefix+key, foreignToken, time.Minute).Err(); err != nil {
 		e.Errorf("SET: %v", err)
 	}
+}
+
+// awaitRedis returns when the Locker reaches the master of an endpoint's key again. After an
+// outage it refuses requests at once until a probe is answered.
+func (e *environment) awaitRedis(locks *core.Locker, endpointKey string) {
+	e.Helper()
+	suite.Eventually(e.T, "the Locker reaches Redis", func() bool {
+		_, err := locks.Outcome(e.Context(), endpointKey)
+		return !errors.Is(err, core.ErrUnavailable)
+	})
 }
 
 // free deletes a lock, regardless of its holder. It may be called from any goroutine.

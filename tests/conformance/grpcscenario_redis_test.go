@@ -52,7 +52,9 @@ func redisDownAfter(b *grpcEnvironment) {
 	}, core.WithTTL(shortLease), core.WithWait(patience))
 	p.wantFirst(p.pay(), 1)
 	proxy.Refuse(false)
-	b.awaitFree(core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey))
+	endpoint := core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey)
+	b.awaitFree(endpoint)
+	b.awaitRedis(locks, endpoint)
 	p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
 	b.wantRuns(1)
 }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -14,77 +15,104 @@ import (
 )
 
 // quorumTTL is the TTL of leases of a quorum, and for how long its servers do not vote after
-// their start.
-const quorumTTL = 2 * time.Second
+// their start. A command may take a quarter of it.
+var quorumTTL = shortLease + 2*time.Second
+
+// A quorum is independent servers, with a client of each for the test.
+type quorum []redis.UniversalClient
 
 // A request runs under the lock of a quorum. While another process holds the lock, the answer
 // asks the client to try again.
 func TestEachFrameworkLocksAQuorum(t *testing.T) {
 	t.Parallel()
-	const majority = 2
-	var servers [3]*redistest.Server
-	for i := range servers {
-		servers[i] = redistest.Reuse(t)
-		servers[i].Grant(redistest.QuorumRights)
+	const all, majority = 3, 2
+	var servers []*redistest.Server
+	var q quorum
+	for range all {
+		server := redistest.Start(t)
+		server.Grant(redistest.QuorumRights)
+		servers, q = append(servers, server), append(q, server.Client(t))
 	}
-	newProcess := func() (*core.Locker, []redis.UniversalClient) {
-		var clients []redis.UniversalClient
-		for _, server := range servers {
-			clients = append(clients, server.Client(t))
-		}
-		locks := core.Must(core.NewQuorum(clients, core.WithTTL(quorumTTL), core.WithCommandTimeout(quorumTTL/4)))
-		t.Cleanup(func() {
-			if err := locks.Close(context.Background()); err != nil {
-				t.Errorf("Close: %v", err)
-			}
-		})
-		return locks, clients
-	}
-	locks, _ := newProcess()
-	other, clients := newProcess()
+	locks, other := newQuorumLocker(t, servers), newQuorumLocker(t, servers)
 	t.Run("frameworks", func(t *testing.T) {
 		for _, f := range frameworks() {
 			t.Run(f.name, func(t *testing.T) {
 				t.Parallel()
 				account := theKey + " of " + f.name
-				own := lockEventually(t, locks, account)
+				own := q.lock(t, locks, account, all)
 				process, _, _ := strings.Cut(own.Token(), ":")
-				if err := own.Release(t.Context()); err != nil {
-					t.Errorf("Release: %v", err)
-				}
+				q.release(t, own)
 				e := &environment{T: t, f: f, locks: locks, ownTokens: process}
 				s := e.serve(route{locks: []lock{{keys: []key{byHeader}}}, handler: func(c call) {
-					lease, _ := c.Lease()
-					votes := 0
-					for _, client := range clients {
-						if client.Get(t.Context(), "reqlock:"+account).Val() == lease.Token() {
-							votes++
-						}
-					}
-					if votes < majority {
-						t.Errorf("the handler runs with %d votes", votes)
+					lease, ok := c.Lease()
+					if !ok || q.votes(t, lease) < majority {
+						t.Error("the handler does not run under the lock")
 					}
 					c.Reply("done")
 				}})
-				held := lockEventually(t, other, account)
 				r := request{keys: []string{account}}
+				s.wantReply(r, "done")
+				held := q.lock(t, other, account, all) // the request has released the lock
 				s.wantRefusal(r, s.rowOf(refused(core.ErrBusy, time.Second)))
-				if err := held.Release(t.Context()); err != nil {
-					t.Errorf("Release: %v", err)
-				}
+				q.release(t, held)
 				s.wantReply(r, "done")
 			})
 		}
 	})
 }
 
-// lockEventually returns a lease. The servers may have just started, so that they do not vote yet.
-func lockEventually(t *testing.T, locks *core.Locker, key string) (lease *core.Lease) {
+func newQuorumLocker(t *testing.T, servers []*redistest.Server) *core.Locker {
 	t.Helper()
-	suite.Eventually(t, "the servers vote for a lease", func() bool {
+	var clients []redis.UniversalClient
+	for _, server := range servers {
+		clients = append(clients, server.Client(t))
+	}
+	locks := core.Must(core.NewQuorum(clients, core.WithTTL(quorumTTL), core.WithCommandTimeout(quorumTTL/4)))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := locks.Close(ctx); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return locks
+}
+
+// lock returns a lease with so many votes. Servers that have just started do not vote yet.
+func (q quorum) lock(t *testing.T, locks *core.Locker, key string, votes int) (lease *core.Lease) {
+	t.Helper()
+	suite.Eventually(t, "a majority votes for a lease", func() bool {
 		var err error
 		lease, err = locks.TryLock(t.Context(), key)
+		if err != nil && !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrBusy) {
+			t.Fatalf("TryLock: %v", err)
+		}
 		return err == nil
 	})
+	suite.Eventually(t, "all servers vote for the lease", func() bool { return q.votes(t, lease) == votes })
 	return lease
+}
+
+// release releases a lease, on all servers.
+func (q quorum) release(t *testing.T, lease *core.Lease) {
+	t.Helper()
+	if err := lease.Release(t.Context()); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	suite.Eventually(t, "no server votes for the lease", func() bool { return q.votes(t, lease) == 0 })
+}
+
+// votes returns how many servers have the lease. It may be called from any goroutine.
+func (q quorum) votes(t *testing.T, lease *core.Lease) (votes int) {
+	t.Helper()
+	for _, server := range q {
+		token, err := server.Get(t.Context(), "reqlock:"+lease.Key()).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			t.Errorf("GET: %v", err)
+		}
+		if token == lease.Token() {
+			votes++
+		}
+	}
+	return votes
 }

@@ -21,7 +21,7 @@ type framework struct {
 	endpoint func(policy, key string) string
 	// atomic means that a client gets a complete answer or none.
 	atomic bool
-	// fastCase is the first of its cases that the fast tier has: see stepCases.
+	// fastCase and the number of a step choose the case of the fast tier: see stepCases.
 	fastCase int
 	// committed returns the answer in a record.
 	committed func(text string) (answer, error)
@@ -33,11 +33,11 @@ var frameworks = map[string]framework{
 		endpoint: func(policy, key string) string { return core.EndpointKey("POST", "POST /"+policy, key) },
 	},
 	"gin": {
-		serve: serveGin, ask: askHTTP, committed: decodeHTTP, fastCase: 1,
+		serve: serveGin, ask: askHTTP, committed: decodeHTTP, fastCase: 2,
 		endpoint: func(policy, key string) string { return core.EndpointKey("POST", "/"+policy, key) },
 	},
 	"grpc": {
-		serve: serveGRPC, ask: askGRPC, committed: decodeGRPC, atomic: true, fastCase: 2,
+		serve: serveGRPC, ask: askGRPC, committed: decodeGRPC, atomic: true, fastCase: 1,
 		endpoint: func(policy, key string) string { return core.EndpointKey("", methods[policy], key) },
 	},
 }

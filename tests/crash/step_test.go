@@ -90,8 +90,8 @@ func repetitions(t *testing.T) int {
 const repetitionsEnv = "REQLOCK_CRASHES"
 
 // stepCases returns the cases of a step: with each policy, with and without a duplicate
-// that waits in another process. The fast tier has one of the cases, a different one for the
-// next step and for the next framework.
+// that waits in another process. The fast tier has one of the cases: mostly another one for the
+// next step, and for another framework.
 func stepCases(f framework, index int, s step) (cases []stepCase) {
 	for _, policy := range []string{reject, rerun} {
 		for _, withWaiter := range []bool{false, true} {

@@ -23,12 +23,12 @@ type traffic struct {
 	refused []time.Time // when requests for keys of other masters were refused
 }
 
-// requestWait is how long requests wait for a lock, and trafficPause how long a client waits
-// between two requests.
-const (
-	requestWait  = 500 * time.Millisecond
-	trafficPause = 20 * time.Millisecond
-)
+// requestWait is how long requests wait for a lock.
+const requestWait = 500 * time.Millisecond
+
+// trafficPause returns how long a client waits between two requests. In the fast tier other
+// packages need the processors.
+func trafficPause() time.Duration { return time.Duration(suite.Size(20, 8)) * time.Millisecond }
 
 func (r *traffic) start() {
 	r.stop = make(chan struct{})
@@ -75,7 +75,7 @@ func (r *traffic) sendRepeatedly(s *service, n int, key string, where string) {
 			return
 		case <-r.ctx.Done():
 			return
-		case <-time.After(trafficPause):
+		case <-time.After(trafficPause()):
 		}
 	}
 }

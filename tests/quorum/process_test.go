@@ -91,7 +91,7 @@ func (p *process) waiters(key string) int {
 	return p.waits[key]
 }
 
-// An answer is the answer to a request over HTTP or gRPC.
+// An answer is the answer to a request.
 type answer struct {
 	status           int
 	mime, retryAfter string
