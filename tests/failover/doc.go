@@ -20,8 +20,9 @@
 //
 // # The tiers
 //
-// The fast tier has one failure of each deployment, and one way to lose locks that
-// replicas have not acknowledged. The full tier has all of them, and rolling restarts.
+// The fast tier has one failure, on Sentinel, and one way to lose locks that replicas have
+// not acknowledged. The full tier has all of them, and rolling restarts. Failovers of Redis
+// Cluster are in the fast tier of pipeline and pubsub.
 // REQLOCK_FAILOVERS=50 repeats the failovers of the test of acknowledged locks, and
 // REQLOCK_SOAK=10m repeats the scenarios for that long.
 //

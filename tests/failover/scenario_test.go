@@ -174,6 +174,9 @@ func TestAMasterIsReplaced(t *testing.T) {
 	parallelInFastTier(t)
 	for deployed, start := range deployments {
 		t.Run(deployed, func(t *testing.T) {
+			if deployed == "cluster" {
+				suite.Full(t, "repeats the failures on Redis Cluster")
+			}
 			t.Parallel()
 			d := start(t)
 			table := []string{figuresHead}

@@ -100,6 +100,7 @@ func TestBatchOfSeveralMastersWaitsOnEachMaster(t *testing.T) {
 //
 //faults:row 23: where replicas have to acknowledge it
 func TestRedirectsWithReplicas(t *testing.T) {
+	suite.Full(t, "repeats redirects where replicas have to acknowledge commands")
 	t.Parallel()
 	cluster := startReplicatedCluster(t)
 	t.Run("a slot has moved, and the client has the old slots", func(t *testing.T) {
