@@ -239,7 +239,7 @@ func TestMaxHoldEndsTheContext(t *testing.T) {
 		return context.Cause(ctx)
 	})
 	wantError(t, err, core.ErrMaxHold, core.ErrLost)
-	release(t, lock(t, locks, "k"))
+	release(t, lock(t, locks.With(core.WithMaxHold(time.Minute)), "k"))
 }
 
 //faults:row 42: only where it was chosen
