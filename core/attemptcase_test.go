@@ -77,7 +77,7 @@ func testRequestAfterAbortThatLostItsLease(t *testing.T, servers *deployment) {
 	}
 	var group sync.WaitGroup
 	for _, a := range attempts {
-		suite.AwaitClosed(t, "the lease is lost", a.Lease().Context().Done())
+		loseLease(t, servers, a.Lease())
 		group.Go(func() {
 			if err := a.Abort(t.Context()); err != nil {
 				t.Errorf("abort: %v", err)

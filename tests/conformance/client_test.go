@@ -98,8 +98,7 @@ func leaseLost(e *environment) {
 			keys: []key{byHeader}, options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
 		}},
 		handler: func(c call) {
-			e.takeOver(theKey)
-			suite.ReceiveAnywhere(e.T, "the context ends", c.Context().Done())
+			e.loseLease(theKey, c.Context())
 			if cause := context.Cause(c.Context()); !errors.Is(cause, core.ErrLost) {
 				e.Errorf("the cause is %v", cause)
 			}

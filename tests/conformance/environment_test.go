@@ -139,15 +139,27 @@ func (e *environment) take(key string) {
 	}
 }
 
-// takeOver gives a lock to another process, regardless of its holder. A late copy of the
-// holder's command could lock a key that was deleted. It cannot lock a key that another process
-// holds. takeOver may be called from any goroutine.
-func (e *environment) takeOver(key string) {
+// loseLease deletes a lock until the context of its holder ends. Once is not enough on a busy
+// machine: a late copy of the command that took the lock may take it again. It may be called
+// from any goroutine.
+func (e *environment) loseLease(key string, held context.Context) {
 	e.Helper()
-	if err := e.rdb.Set(context.Background(), e.prefix+key, foreignToken, time.Minute).Err(); err != nil {
-		e.Errorf("SET: %v", err)
+	giveUp := time.After(patience)
+	for {
+		e.free(key)
+		select {
+		case <-held.Done():
+			return
+		case <-giveUp:
+			e.Error("the context of a holder that has lost its lease does not end")
+			return
+		case <-time.After(deletePause):
+		}
 	}
 }
+
+// deletePause is the pause between two deletions of a lock.
+const deletePause = 50 * time.Millisecond
 
 // awaitRedis returns when the Locker reaches the master of an endpoint's key again. After an
 // outage it refuses requests at once until a probe is answered.

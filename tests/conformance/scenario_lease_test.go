@@ -86,8 +86,7 @@ func attemptLosesLease(e *environment) {
 	s := e.serveEndpoint(endpoint{
 		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
 		handler: func(t invocation) {
-			e.free(t.attempt.Lease().Key())
-			suite.ReceiveAnywhere(e.T, "the context ends", t.r.Context().Done())
+			e.loseLease(t.attempt.Lease().Key(), t.r.Context())
 			if cause := context.Cause(t.r.Context()); !errors.Is(cause, core.ErrLost) {
 				e.Errorf("the cause is %v", cause)
 			}
@@ -108,8 +107,7 @@ func attemptIsOvertaken(e *environment) {
 				t.WriteHeader(http.StatusAccepted)
 				return
 			}
-			e.free(t.attempt.Lease().Key())
-			suite.ReceiveAnywhere(e.T, "the context ends", t.r.Context().Done())
+			e.loseLease(t.attempt.Lease().Key(), t.r.Context())
 			second = s.do(e.Context(), payment("overtaken"))
 			t.WriteHeader(http.StatusCreated)
 		},
