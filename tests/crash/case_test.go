@@ -22,6 +22,7 @@ type crashCase struct {
 	fail      bool // the ledger charges for the victim, and its answer is an error
 	crashed   sync.Once
 	onCall    func(v ledgerCall) // runs in the ledger's calls by the victim
+	lost      <-chan struct{}    // is closed when the step has lost a reply; nil if it loses none
 
 	mu      sync.Mutex
 	answers []answer
@@ -71,6 +72,9 @@ func (c *crashCase) run(withWaiter bool) {
 	}
 	c.kill() // where no step did; otherwise this waits until the step's kill is complete
 	c.clients.Wait()
+	if c.lost != nil { // before that, the command of the killed process may not have run
+		suite.AwaitClosed(c.t, "the reply is lost", c.lost)
+	}
 	c.wantOutcome(duplicate, withWaiter)
 	c.wantReplays(duplicate, received)
 	c.wantMismatch(duplicate)

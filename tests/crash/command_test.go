@@ -57,8 +57,8 @@ func atLostResends(p *redistest.Proxy, pick matcher, kill func()) {
 
 // atLostReply calls kill when a command is picked. Then Redis receives the command, and
 // its reply is dropped.
-func atLostReply(p *redistest.Proxy, pick matcher, kill func()) {
-	p.DropReply(calling(pick, kill), redistest.CloseConn)
+func atLostReply(p *redistest.Proxy, pick matcher, kill func()) (lost <-chan struct{}) {
+	return p.DropReply(calling(pick, kill), redistest.CloseConn)
 }
 
 // calling calls kill while the proxy holds the picked command.

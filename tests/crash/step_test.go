@@ -34,7 +34,7 @@ type step struct {
 var steps = map[string]step{
 	"begin is sent and lost": {arm: func(c *crashCase) { atLostResends(c.victim.proxy, isBegin, c.kill) }},
 	"begin is done and its reply lost": {
-		recorded: interrupted, arm: func(c *crashCase) { atLostReply(c.victim.proxy, isBegin, c.kill) },
+		recorded: interrupted, arm: func(c *crashCase) { c.lost = atLostReply(c.victim.proxy, isBegin, c.kill) },
 	},
 	"the handler has started": {
 		recorded: interrupted, inside: true, arm: func(c *crashCase) { c.atLedgerCall(false, c.kill) },
@@ -46,7 +46,7 @@ var steps = map[string]step{
 		recorded: interrupted, inside: true, charge: 1, arm: func(c *crashCase) { atLostResends(c.victim.proxy, isCommit, c.kill) },
 	},
 	"the commit is done and its reply lost": {
-		recorded: done, inside: true, charge: 1, arm: func(c *crashCase) { atLostReply(c.victim.proxy, isCommit, c.kill) },
+		recorded: done, inside: true, charge: 1, arm: func(c *crashCase) { c.lost = atLostReply(c.victim.proxy, isCommit, c.kill) },
 	},
 	"a part of the answer is sent": {
 		recorded: done, inside: true, charge: 1, read: true, arm: func(c *crashCase) {
@@ -67,7 +67,7 @@ var steps = map[string]step{
 	"the abort is done and its reply lost": {
 		recorded: absent, inside: true, arm: func(c *crashCase) {
 			c.refuse = true
-			atLostReply(c.victim.proxy, isAbort, c.kill)
+			c.lost = atLostReply(c.victim.proxy, isAbort, c.kill)
 		},
 	},
 }
