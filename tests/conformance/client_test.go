@@ -98,7 +98,7 @@ func leaseLost(e *environment) {
 			keys: []key{byHeader}, options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
 		}},
 		handler: func(c call) {
-			e.loseLease(theKey, c.Context())
+			e.loseLease(c.Context(), theKey)
 			if cause := context.Cause(c.Context()); !errors.Is(cause, core.ErrLost) {
 				e.Errorf("the cause is %v", cause)
 			}

@@ -142,7 +142,7 @@ func (e *environment) take(key string) {
 // loseLease deletes a lock until the context of its holder ends. Once is not enough on a busy
 // machine: a late copy of the command that took the lock may take it again. It may be called
 // from any goroutine.
-func (e *environment) loseLease(key string, held context.Context) {
+func (e *environment) loseLease(held context.Context, key string) {
 	e.Helper()
 	giveUp := time.After(patience)
 	for {

@@ -86,7 +86,7 @@ func attemptLosesLease(e *environment) {
 	s := e.serveEndpoint(endpoint{
 		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
 		handler: func(t invocation) {
-			e.loseLease(t.attempt.Lease().Key(), t.r.Context())
+			e.loseLease(t.r.Context(), t.attempt.Lease().Key())
 			if cause := context.Cause(t.r.Context()); !errors.Is(cause, core.ErrLost) {
 				e.Errorf("the cause is %v", cause)
 			}
@@ -107,7 +107,7 @@ func attemptIsOvertaken(e *environment) {
 				t.WriteHeader(http.StatusAccepted)
 				return
 			}
-			e.loseLease(t.attempt.Lease().Key(), t.r.Context())
+			e.loseLease(t.r.Context(), t.attempt.Lease().Key())
 			second = s.do(e.Context(), payment("overtaken"))
 			t.WriteHeader(http.StatusCreated)
 		},
