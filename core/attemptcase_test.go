@@ -77,7 +77,7 @@ func testRequestAfterAbortThatLostItsLease(t *testing.T, servers *deployment) {
 	}
 	var group sync.WaitGroup
 	for _, a := range attempts {
-		loseLease(t, servers, a.Lease())
+		redistest.Lose(t, rdb, "the lease is lost", func() bool { return a.Lease().Context().Err() != nil }, servers.name("i:"+a.Key()))
 		group.Go(func() {
 			if err := a.Abort(t.Context()); err != nil {
 				t.Errorf("abort: %v", err)

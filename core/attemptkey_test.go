@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 // Attempt.Key is the key that Resolve takes. This includes replays and nested attempts.
@@ -59,17 +59,6 @@ func TestBeginUnderPlainLockOfItsKeyIsBusy(t *testing.T) {
 	}
 }
 
-// loseLease deletes the key of a lease until the lease is lost. Once is not enough on a busy
-// machine: a late copy of the command that took the key may take it again.
-func loseLease(t *testing.T, servers *deployment, lease *core.Lease) {
-	t.Helper()
-	rdb := servers.Client(t)
-	suite.Eventually(t, "the lease is lost", suite.Every(pollInterval, func() bool {
-		rdb.Del(t.Context(), servers.name(lease.Key()))
-		return lease.Context().Err() != nil
-	}))
-}
-
 // The Locker refuses to resolve its own attempt while the attempt runs, although the lease
 // is lost.
 func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment) {
@@ -77,7 +66,7 @@ func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment)
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithWait(20*time.Second), core.WithRetryAfter(7*time.Second))
 	a := begin(t, locks, "k")
-	loseLease(t, servers, a.Lease())
+	redistest.Lose(t, rdb, "the lease is lost", func() bool { return a.Lease().Context().Err() != nil }, servers.name("i:k"))
 	err := forget(t, locks, "k")
 	wantError(t, err, core.ErrBusy)
 	if outcome, _ := core.OutcomeOf(err); outcome.RetryAfter != 7*time.Second {

@@ -139,27 +139,12 @@ func (e *environment) take(key string) {
 	}
 }
 
-// loseLease deletes a lock until the context of its holder ends. Once is not enough on a busy
-// machine: a late copy of the command that took the lock may take it again. It may be called
-// from any goroutine.
+// loseLease deletes a lock until the context of its holder ends. It may be called from any
+// goroutine.
 func (e *environment) loseLease(held context.Context, key string) {
 	e.Helper()
-	giveUp := time.After(patience)
-	for {
-		e.free(key)
-		select {
-		case <-held.Done():
-			return
-		case <-giveUp:
-			e.Error("the context of a holder that has lost its lease does not end")
-			return
-		case <-time.After(deletePause):
-		}
-	}
+	redistest.LoseAnywhere(e.T, e.rdb, "the context of the holder ends", held.Done(), e.prefix+key)
 }
-
-// deletePause is the pause between two deletions of a lock.
-const deletePause = 50 * time.Millisecond
 
 // awaitRedis returns when the Locker reaches the master of an endpoint's key again. After an
 // outage it refuses requests at once until a probe is answered.

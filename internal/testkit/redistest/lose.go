@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -17,12 +18,41 @@ const losePause = 20 * time.Millisecond
 func Lose(tb testing.TB, rdb redis.UniversalClient, what string, isLost func() bool, keys ...string) {
 	tb.Helper()
 	suite.Eventually(tb, what, func() bool {
-		for _, key := range keys { // one at a time: in a cluster they may be in several slots
-			if err := rdb.Del(tb.Context(), key).Err(); err != nil {
-				tb.Fatal(err)
-			}
+		if err := deleteKeys(tb, rdb, keys); err != nil {
+			tb.Fatal(err)
 		}
 		time.Sleep(losePause)
 		return isLost()
 	})
+}
+
+// LoseAnywhere loses the keys like Lose, on any goroutine, such as that of a handler, until the
+// channel is closed. If that takes more than ten seconds, it fails the test and returns.
+func LoseAnywhere(tb testing.TB, rdb redis.UniversalClient, what string, lost <-chan struct{}, keys ...string) {
+	tb.Helper()
+	giveUp := time.After(suite.PatienceOfHandlers)
+	for {
+		if err := deleteKeys(tb, rdb, keys); err != nil {
+			tb.Error(err)
+			return
+		}
+		select {
+		case <-lost:
+			return
+		case <-giveUp:
+			tb.Errorf("after %v, still not: %s", suite.PatienceOfHandlers, what)
+			return
+		case <-time.After(losePause):
+		}
+	}
+}
+
+// deleteKeys deletes the keys one at a time: in a cluster they may be in several slots.
+func deleteKeys(tb testing.TB, rdb redis.UniversalClient, keys []string) error {
+	tb.Helper()
+	var failed error
+	for _, key := range keys {
+		failed = errors.Join(failed, rdb.Del(tb.Context(), key).Err())
+	}
+	return failed
 }
