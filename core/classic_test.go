@@ -175,11 +175,15 @@ func testLeaseIsLostToItsOwnToken(t *testing.T, servers *deployment) {
 	rdb := servers.Client(t)
 	events := &recorder{}
 	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithObserver(events.record))
+	releaseByToken := func(lease *core.Lease) any {
+		return rdb.Eval(t.Context(), compareAndDelete, []string{servers.name("k")}, lease.Token()).Val()
+	}
 	lease := lock(t, locks, "k")
-	if freed := rdb.Eval(t.Context(), compareAndDelete, []string{servers.name("k")}, lease.Token()).Val(); freed != int64(1) {
+	if freed := releaseByToken(lease); freed != int64(1) {
 		t.Fatalf("freed %v", freed)
 	}
-	suite.AwaitClosed(t, "the lease is lost", lease.Context().Done())
+	// More than once, like redistest.Lose: on a busy machine a late copy of the command that took the key takes it again.
+	suite.Eventually(t, "the lease is lost", func() bool { releaseByToken(lease); return lease.Context().Err() != nil })
 	wantError(t, context.Cause(lease.Context()), core.ErrLost)
 	wantError(t, lease.Release(t.Context()), core.ErrLost)
 	wantError(t, lease.Extend(t.Context(), time.Second), core.ErrLost)
@@ -188,7 +192,10 @@ func testLeaseIsLostToItsOwnToken(t *testing.T, servers *deployment) {
 	// The release finds the loss at the latest, and Do returns it.
 	err := locks.Do(t.Context(), "k", func(ctx context.Context) error {
 		inner, _ := core.FromContext(ctx)
-		return rdb.Eval(ctx, compareAndDelete, []string{servers.name("k")}, inner.Token()).Err()
+		if freed := releaseByToken(inner); freed != int64(1) {
+			t.Errorf("freed %v", freed)
+		}
+		return nil
 	})
 	wantError(t, err, core.ErrLost)
 }
