@@ -21,6 +21,20 @@ func as(user, password string) func(*redis.Options) {
 	return func(o *redis.Options) { o.Username, o.Password = user, password }
 }
 
+// setUser makes a user with the password "secret", who has all documented rights but one.
+func setUser(t *testing.T, admin *redis.Client, user, missing string) {
+	t.Helper()
+	rule := []any{"acl", "setuser", user, "reset", "on", ">secret", "resetchannels"}
+	for _, right := range strings.Fields(redistest.Rights) {
+		if right != missing {
+			rule = append(rule, right)
+		}
+	}
+	if err := admin.Do(t.Context(), rule...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // wantFinding fails the test unless err is an error of Check with all these texts, of the
 // kind ErrUnavailable.
 func wantFinding(t *testing.T, err error, texts ...string) {
@@ -100,19 +114,10 @@ func TestCheckNamesTheMissingRight(t *testing.T) {
 	server := redistest.Reuse(t)
 	admin := server.Client(t)
 	unlimited := newLocker(t, admin, patient)
-	rights := strings.Fields(redistest.Rights)
-	for i, missing := range append([]string{""}, rights...) {
+	for i, missing := range append([]string{""}, strings.Fields(redistest.Rights)...) {
 		t.Run(missing, func(t *testing.T) {
 			user := fmt.Sprint("alice", i)
-			rule := []any{"acl", "setuser", user, "reset", "on", ">secret", "resetchannels"}
-			for _, right := range rights {
-				if right != missing {
-					rule = append(rule, right)
-				}
-			}
-			if err := admin.Do(t.Context(), rule...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			setUser(t, admin, user, missing)
 			locks := newLocker(t, server.Client(t, as(user, "secret")), patient)
 			for _, cache := range []string{"no scripts", "all scripts"} {
 				if cache == "no scripts" {
@@ -138,17 +143,24 @@ func TestCheckNamesTheMissingRight(t *testing.T) {
 	}
 }
 
+// Only a script that hands a key to waiting readers uses LRANGE, and it does so only once the Locker
+// has subscribed. Here that takes long.
+func TestCheckNamesTheMissingRightOfASlowSubscription(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	setUser(t, server.Client(t), "alice", "+lrange")
+	proxy := redistest.NewProxy(t, server.Addr())
+	subscribe, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
+	defer time.AfterFunc(200*time.Millisecond, subscribe).Stop()
+	locks := newLocker(t, proxy.Client(t, as("alice", "secret")), patient)
+	wantFinding(t, locks.Check(t.Context()), "+lrange")
+}
+
 // The documented rights suffice for an idempotent request, however its attempt ends.
 func TestDocumentedRightsSufficeForAttempts(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)
-	rule := []any{"acl", "setuser", "alice", "reset", "on", ">secret", "resetchannels"}
-	for _, right := range strings.Fields(redistest.Rights) {
-		rule = append(rule, right)
-	}
-	if err := server.Client(t).Do(t.Context(), rule...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	setUser(t, server.Client(t), "alice", "")
 	locks := newLocker(t, server.Client(t, as("alice", "secret")), patient)
 	for name, end := range map[string]func(*core.Attempt) error{
 		"commit":    func(a *core.Attempt) error { return a.Commit(t.Context(), []byte("done")) },

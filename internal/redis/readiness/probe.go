@@ -67,9 +67,8 @@ func (p *probe) run(ctx context.Context) error {
 	defer stop()
 	for _, step := range [...]func(context.Context) error{
 		p.lock, p.readOtherSlots, p.lockByScript, p.attempt, p.asking, p.checkPubSub,
-		p.share,
-		func(ctx context.Context) error { return p.handOff(ctx, ready) },
-		p.deleteKeys,
+		func(ctx context.Context) error { return p.awaitSubscription(ctx, ready) },
+		p.share, p.handOff, p.deleteKeys,
 	} {
 		if err := step(ctx); err != nil {
 			return err

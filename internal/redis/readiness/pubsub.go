@@ -75,6 +75,15 @@ func (p *probe) tryChannel(ctx context.Context, c hintChannel) error {
 	return p.send(ctx, command.New(1, []any{c.publish, c.name, ""}))
 }
 
+// awaitSubscription waits until the Store receives messages, if pub/sub works. Without that a script
+// finds no waiter to hand the key to, and the steps do not use all commands that they check.
+func (p *probe) awaitSubscription(ctx context.Context, ready <-chan struct{}) error {
+	if p.pubsubErr != nil {
+		return nil
+	}
+	return p.await(ctx, ready, errNoSubscription)
+}
+
 // receiveReply receives the reply to a command on a connection with a subscription, unless the
 // command was not sent.
 func receiveReply(ctx context.Context, conn *redis.PubSub, sendErr error) error {

@@ -147,12 +147,7 @@ func (p *probe) share(ctx context.Context) error {
 
 // handOff queues a waiter behind a holder. The release of the holder hands the key to the
 // waiter and sends a hint.
-func (p *probe) handOff(ctx context.Context, ready <-chan struct{}) error {
-	if p.pubsubErr == nil {
-		if err := p.await(ctx, ready, errNoSubscription); err != nil {
-			return err
-		}
-	}
+func (p *probe) handOff(ctx context.Context) error {
 	holder, waiter := p.enqueue(p.request(6)), p.enqueue(p.request(7))
 	waiter.Join = true
 	granted, err := do(ctx, p.store.Enqueue, holder)
