@@ -143,19 +143,6 @@ func TestCheckNamesTheMissingRight(t *testing.T) {
 	}
 }
 
-// Only a script that hands a key to waiting readers uses LRANGE, and it does so only once the Locker
-// has subscribed. Here that takes long.
-func TestCheckNamesTheMissingRightOfASlowSubscription(t *testing.T) {
-	t.Parallel()
-	server := redistest.Reuse(t)
-	setUser(t, server.Client(t), "alice", "+lrange")
-	proxy := redistest.NewProxy(t, server.Addr())
-	subscribe, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
-	defer time.AfterFunc(200*time.Millisecond, subscribe).Stop()
-	locks := newLocker(t, proxy.Client(t, as("alice", "secret")), patient)
-	wantFinding(t, locks.Check(t.Context()), "+lrange")
-}
-
 // The documented rights suffice for an idempotent request, however its attempt ends.
 func TestDocumentedRightsSufficeForAttempts(t *testing.T) {
 	t.Parallel()

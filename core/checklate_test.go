@@ -1,0 +1,88 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// The subscription is never confirmed.
+func TestCheckFindsLostMessages(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(2*time.Second))
+	for range 8 { // on a busy machine it subscribes again before Check gives up
+		deliver, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
+		defer deliver()
+	}
+	wantFinding(t, locks.Check(t.Context()), "subscription", "pub/sub")
+}
+
+// Only a script that hands a key to waiting readers uses LRANGE, and it does so only once the Locker
+// has subscribed. Here that takes long.
+func TestCheckNamesTheMissingRightOfASlowSubscription(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	setUser(t, server.Client(t), "alice", "+lrange")
+	proxy := redistest.NewProxy(t, server.Addr())
+	subscribe, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
+	defer time.AfterFunc(200*time.Millisecond, subscribe).Stop()
+	locks := newLocker(t, proxy.Client(t, as("alice", "secret")), patient)
+	wantFinding(t, locks.Check(t.Context()), "+lrange")
+}
+
+// A command that was sent twice may be executed again after the next ones, and lock the key of a Check.
+func TestCheckSurvivesALateCopy(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	admin := server.Client(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(2*time.Second))
+	if err := locks.Check(t.Context()); err != nil { // the server has the scripts now
+		t.Fatal(err)
+	}
+	take, _ := proxy.HoldCommand(redistest.Named("SET"))
+	defer take()
+	next, seen := proxy.HoldCommand(redistest.Named("EVAL")) // after the key was released
+	defer next()
+	checked := make(chan error, 1)
+	go func() { checked <- locks.Check(t.Context()) }()
+	suite.AwaitClosed(t, "the key is released", seen)
+	take()
+	suite.Eventually(t, "the late copy locks the key", func() bool { return len(admin.Keys(t.Context(), "*").Val()) > 0 })
+	next()
+	if err := suite.Receive(t, "the check returns", checked); err != nil {
+		t.Error(err)
+	}
+}
+
+// Another program deletes all keys.
+func TestCheckFindsLostKeys(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	admin := server.Client(t)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				admin.FlushAll(t.Context())
+			}
+		}
+	}()
+	defer func() { close(end); <-ended }()
+	locks := newLocker(t, server.Client(t), patient)
+	var err error
+	suite.Eventually(t, "a check fails", func() bool {
+		err = locks.Check(t.Context())
+		return err != nil
+	})
+	wantFinding(t, err, "loses or changes keys", "other program")
+}
