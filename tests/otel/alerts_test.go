@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -248,10 +249,13 @@ func checkFirstEvents(t *testing.T, p *prometheusServer) {
 			continue
 		}
 		counting++
-		suite.Eventually(t, e.query+" shows an event", func() bool {
+		suite.Eventually(t, e.query+" shows an event", suite.Every(200*time.Millisecond, func() bool {
 			found, err := p.query("(" + e.query + ") > 0")
+			if err != nil {
+				t.Log(err)
+			}
 			return err == nil && len(found) > 0
-		})
+		}))
 	}
 	if counting != 4 {
 		t.Errorf("%d panels count events", counting)

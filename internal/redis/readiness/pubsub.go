@@ -75,8 +75,8 @@ func (p *probe) tryChannel(ctx context.Context, c hintChannel) error {
 	return p.send(ctx, command.New(1, []any{c.publish, c.name, ""}))
 }
 
-// awaitSubscription waits until the Store receives messages, if pub/sub works. Without that a script
-// finds no waiter to hand the key to, and the steps do not use all commands that they check.
+// awaitSubscription waits until the Store receives messages, if pub/sub works. Without a
+// subscription a release mostly finds no waiter to hand the key to, and then does not use LRANGE.
 func (p *probe) awaitSubscription(ctx context.Context, ready <-chan struct{}) error {
 	if p.pubsubErr != nil {
 		return nil
