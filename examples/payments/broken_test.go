@@ -66,15 +66,21 @@ func unlockedCall(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc
 const leftOut = '-'
 
 // expectMarks runs scenarios on one broken framework, and compares their marks. Scenario
-// 4 is the longest: it is left out if the broken lock does not affect it.
+// 4 is the longest: it is left out if the broken lock does not affect it. In scenario 6 no
+// broken lock waits, so its TTL may be long: a busy machine must not reach the end of it.
 func expectMarks(t *testing.T, on framework, want string) {
 	t.Helper()
 	p, out := newProgram("", on)
 	p.scenarios = func(of protocol) (chosen []scenario) {
 		for i, mark := range []rune(want) {
-			if mark != leftOut {
-				chosen = append(chosen, allScenarios(of)[i])
+			if mark == leftOut {
+				continue
 			}
+			one := allScenarios(of)[i]
+			if i == 5 {
+				one.Run = afterCrash(time.Minute)
+			}
+			chosen = append(chosen, one)
 		}
 		return chosen
 	}

@@ -75,7 +75,7 @@ func allScenarios(w protocol) []scenario {
 		{
 			Sent:     "2 transfers, lock holder killed",
 			Expected: fmt.Sprintf("%s, then done after 2 s (TTL)", w.Busy),
-			Run:      afterCrash,
+			Run:      afterCrash(crashTTL),
 		},
 		{
 			Sent:     "9 settlements, 3 permits",

@@ -16,7 +16,8 @@ const (
 
 // bothWays sends transfers from a to b and from b to a. Each transfer takes the locks
 // of both accounts; in the order of the request, they would deadlock. The first
-// transfer runs until all other clients wait.
+// transfer runs until all other clients wait. Each client begins when the others are inside
+// or wait, so that both directions are among those that have permits.
 func bothWays(ctx context.Context, r *testedService) (outcome, error) {
 	const a, b = "alice", "bob"
 	before, err := balances(r.Bank, a, b)
@@ -26,13 +27,13 @@ func bothWays(ctx context.Context, r *testedService) (outcome, error) {
 	open := r.Monitor.reset()
 	defer open()
 	group := newClientGroup(r.Monitor)
-	for range clientsEachWay {
-		group.send(transfersOfEach, func() (answer, error) { return r.Client.settle(ctx, a, b, centsThere) })
-		group.send(transfersOfEach, func() (answer, error) { return r.Client.settle(ctx, b, a, centsBack) })
+	there := func() (answer, error) { return r.Client.settle(ctx, a, b, centsThere) }
+	back := func() (answer, error) { return r.Client.settle(ctx, b, a, centsBack) }
+	var stuck error
+	for i := range 2 * clientsEachWay {
+		group.send(transfersOfEach, []func() (answer, error){there, back}[i%2])
+		stuck = r.Monitor.waitFor(ctx, func(now snapshot) bool { return now.Inside+now.Waiting+now.Answered > i })
 	}
-	stuck := r.Monitor.waitFor(ctx, func(now snapshot) bool {
-		return now.Inside+now.Waiting+now.Answered >= 2*clientsEachWay
-	})
 	open()
 	got, seen := group.wait(), r.Monitor.snapshot()
 	after, err := balances(r.Bank, a, b)

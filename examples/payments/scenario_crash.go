@@ -17,12 +17,16 @@ const (
 	late = 3 * time.Second
 )
 
-// afterCrash sends two transfers from an account after the holder of its lock was
-// killed. The first does not wait, the second does.
-func afterCrash(ctx context.Context, r *testedService) (outcome, error) {
+// afterCrash returns a scenario that sends two transfers from an account after the holder of
+// its lock was killed. The first does not wait. The second waits for the end of the TTL.
+func afterCrash(ttl time.Duration) func(context.Context, *testedService) (outcome, error) {
+	return func(ctx context.Context, r *testedService) (outcome, error) { return r.afterCrash(ctx, ttl) }
+}
+
+func (r *testedService) afterCrash(ctx context.Context, ttl time.Duration) (outcome, error) {
 	open := r.Monitor.reset()
 	open()
-	dead, err := r.Crash(ctx, "account:carol", crashTTL)
+	dead, err := r.Crash(ctx, "account:carol", ttl)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -36,8 +40,8 @@ func afterCrash(ctx context.Context, r *testedService) (outcome, error) {
 	}
 	free := time.Now()
 
-	tooEarly := free.Before(dead.Asked.Add(crashTTL - early))
-	tooLate := free.After(dead.Died.Add(crashTTL + late))
+	tooEarly := free.Before(dead.Asked.Add(ttl - early))
+	tooLate := free.After(dead.Died.Add(ttl + late))
 	return outcome{
 		Happened: fmt.Sprintf("%v, then %v after %.2f s", first, second, free.Sub(dead.Asked).Seconds()),
 		Right:    first.Busy && second.Done && !tooEarly && !tooLate,
