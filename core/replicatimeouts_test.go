@@ -131,7 +131,8 @@ func TestLostAbortLeavesAnInterruptedAttempt(t *testing.T) {
 func TestCommitOnTooFewReplicasFailsAndIsReplayed(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		events := &recorder{}
-		locks := newLocker(t, servers.connect(t), core.WithReplicas(1, 500*time.Millisecond), core.WithObserver(events.record))
+		locks := newLocker(t, servers.connect(t), core.WithReplicas(1, 500*time.Millisecond), core.WithCommandTimeout(4*time.Second),
+			core.WithObserver(events.record))
 		waiting := locks.With(core.WithWait(20 * time.Second)) // replicas may be slow on a busy machine
 		attempt := begin(t, waiting, "order")
 		servers.refuse(true)
