@@ -29,16 +29,8 @@ func testCheckNamesMissingRightInCluster(t *testing.T, cluster *redistest.Cluste
 	}
 	for i, missing := range append([]string{""}, strings.Fields(redistest.ClusterRights)...) {
 		user := fmt.Sprint("alice", i)
-		rule := []any{"acl", "setuser", user, "reset", "on", ">secret", "resetchannels"}
-		for _, right := range strings.Fields(redistest.Rights + " " + redistest.ClusterRights) {
-			if right != missing {
-				rule = append(rule, right)
-			}
-		}
 		for _, admin := range admins {
-			if err := admin.Do(t.Context(), rule...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			setUser(t, admin, user, redistest.Rights+" "+redistest.ClusterRights, missing)
 		}
 		rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.Username, o.Password = user, "secret" })
 		err := newLocker(t, rdb, patient).Check(t.Context())
@@ -58,9 +50,11 @@ func testCheckNamesMaster(t *testing.T, cluster *redistest.Cluster) {
 		node.Grant(append(redistest.PrefixRights("{app}:"), "+info")...)
 	}
 	for _, prefix := range []string{"reqlock:", "{app}:"} {
-		if err := newLocker(t, rdb, core.WithPrefix(prefix)).Check(t.Context()); err != nil {
+		locks := newLocker(t, rdb, core.WithPrefix(prefix))
+		if err := locks.Check(t.Context()); err != nil {
 			t.Errorf("prefix %q: %v", prefix, err)
 		}
+		closeLocker(t, locks)
 		for _, master := range cluster.Masters() {
 			wantNoKeys(t, master.Client(t))
 		}

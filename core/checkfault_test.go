@@ -202,6 +202,7 @@ func TestConcurrentChecks(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	closeLocker(t, locks)
 	wantNoKeys(t, rdb)
 }
 

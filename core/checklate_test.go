@@ -28,7 +28,7 @@ func TestCheckFindsLostMessages(t *testing.T) {
 func TestCheckNamesTheMissingRightOfASlowSubscription(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)
-	setUser(t, server.Client(t), "alice", "+lrange")
+	setUser(t, server.Client(t), "alice", redistest.Rights, "+lrange")
 	proxy := redistest.NewProxy(t, server.Addr())
 	subscribe, held := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
 	locks := newLocker(t, proxy.Client(t, as("alice", "secret")), patient)
