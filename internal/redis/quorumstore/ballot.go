@@ -16,11 +16,11 @@ type ballot struct {
 	begun   time.Time
 	done    func(store.Answer, error)
 
-	mu      sync.Mutex
-	maxTTL  time.Duration // the longest TTL that any vote was requested with
-	votes   []vote        // by server
-	decided bool
-	bounded bool // boundStragglers has limited the wait
+	mu         sync.Mutex
+	maxTTL     time.Duration // the longest TTL that any vote was requested with
+	votes      []vote        // by server
+	decided    bool
+	stragglers *stragglerWait
 	// withdrawn is true after the ballot was lost or released. Votes that arrive later
 	// are withdrawn, too.
 	withdrawn bool
@@ -82,7 +82,9 @@ func (b *ballot) record(i int, v vote) {
 	}
 	withdrawn := b.withdrawn
 	decides := !b.decided && b.decide()
-	if !b.decided {
+	if b.decided {
+		b.stragglers.end()
+	} else {
 		b.boundStragglers()
 	}
 	b.mu.Unlock()

@@ -37,13 +37,13 @@ type releaseRound struct {
 	mayHold []bool        // by server: whether it may have voted for the token
 	maxTTL  time.Duration // the longest TTL of such a vote
 
-	mu        sync.Mutex
-	missing   int                   // servers that have not replied
-	counts    [store.Unsure + 1]int // replies, by status
-	failures  []error
-	delivered bool
-	bounded   bool // boundStragglers has limited the wait for the remaining servers
-	waitOver  bool // the remaining servers have had their time
+	mu         sync.Mutex
+	missing    int                   // servers that have not replied
+	counts     [store.Unsure + 1]int // replies, by status
+	failures   []error
+	delivered  bool
+	stragglers *stragglerWait
+	waitOver   bool // the remaining servers have had their time
 }
 
 // record counts the reply of a server. If the server failed and may have voted, its vote is
@@ -69,9 +69,11 @@ func (r *releaseRound) deliver() {
 	status, fault, decided := r.decide()
 	delivers := decided && !r.delivered
 	r.delivered = r.delivered || delivers
-	if !r.delivered && !r.bounded && r.isFree() {
-		r.bounded = true
-		r.store.boundStragglers(r.begun, minStragglerWait, r.endWait)
+	switch {
+	case r.delivered:
+		r.stragglers.end()
+	case r.stragglers == nil && r.isFree():
+		r.stragglers = r.store.boundStragglers(r.begun, minStragglerWait, r.endWait)
 	}
 	r.mu.Unlock()
 	if delivers {

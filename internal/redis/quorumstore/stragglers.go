@@ -1,6 +1,10 @@
 package quorumstore
 
-import "time"
+import (
+	"time"
+
+	"github.com/reqlock/reqlock/internal/inflight"
+)
 
 const (
 	// stragglerFactor limits the wait for the remaining servers after a majority has
@@ -11,15 +15,29 @@ const (
 	minStragglerWait = 10 * time.Millisecond
 )
 
+// A stragglerWait is a limited wait for the servers without a reply. It is nil as long as the
+// wait is not limited.
+type stragglerWait struct {
+	timer *time.Timer
+	work  *inflight.Counter
+}
+
 // boundStragglers calls f after the servers without a reply have had enough time since the
-// operation began. The command of a server may take longer: the server may be down or
-// unreachable. The servers have at least the least time from now on.
-func (s *Store) boundStragglers(begun time.Time, least time.Duration, f func()) {
+// operation began, unless the wait ends before. The command of a server may take longer: the
+// server may be down or unreachable. The servers have at least the least time from now on.
+func (s *Store) boundStragglers(begun time.Time, least time.Duration, f func()) *stragglerWait {
 	s.work.Add()
-	time.AfterFunc(max(stragglerFactor*time.Since(begun), least), func() {
+	return &stragglerWait{time.AfterFunc(max(stragglerFactor*time.Since(begun), least), func() {
 		defer s.work.Done()
 		f()
-	})
+	}), &s.work}
+}
+
+// end ends the wait of an operation that is decided: Close would wait for its timer.
+func (w *stragglerWait) end() {
+	if w != nil && w.timer.Stop() {
+		w.work.Done()
+	}
 }
 
 // boundStragglers limits the wait for the remaining servers, once a majority has replied and
@@ -28,12 +46,11 @@ func (s *Store) boundStragglers(begun time.Time, least time.Duration, f func()) 
 // up a ballot. But the wait must depend on the latency of the remaining servers: otherwise
 // the vote of a distant server would never be used. The caller holds b.mu.
 func (b *ballot) boundStragglers() {
-	if b.bounded || !b.mayGiveUp() {
+	if b.stragglers != nil || !b.mayGiveUp() {
 		return
 	}
-	b.bounded = true
 	least := max(min(stragglerFactor*b.latency(), b.request.Bound), minStragglerWait)
-	b.store.boundStragglers(b.begun, least, b.giveUp)
+	b.stragglers = b.store.boundStragglers(b.begun, least, b.giveUp)
 }
 
 // latency returns the longest last latency of the servers that have not replied.

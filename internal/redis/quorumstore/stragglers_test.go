@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // Two of five servers do not reply, and the votes of the other three are split.
@@ -162,4 +163,51 @@ func TestBallotIsBoundedOnceMajorityHasReplied(t *testing.T) {
 			t.Errorf("%d withdrawals: not given up", n)
 		}
 	})
+}
+
+// Close does not wait for the remaining servers of operations that are decided.
+func TestCloseWaitsOnlyForUndecidedOperations(t *testing.T) {
+	t.Parallel()
+	const late = 2 * time.Second // how long the majority takes
+	for name, decide := range map[string]func(t *testing.T){
+		"ballot": func(t *testing.T) {
+			s, fakes := newStore(5)
+			var got outcome[store.Answer]
+			s.Enqueue(request().Enqueue(), got.take)
+			time.Sleep(late)
+			reply(fakes, granted(sent), granted(sent), refused("h", 0))
+			fakes[3].votes[0].answer(granted(sent).answer, nil)
+			if got.times != 1 {
+				t.Error("the ballot is not decided")
+			}
+			wantCloseAtOnce(t, s)
+		},
+		"release": func(t *testing.T) {
+			s, fakes := lease(t)
+			var got outcome[store.ReleaseResult]
+			s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), got.take)
+			time.Sleep(late)
+			for i, status := range []store.ReleaseStatus{store.Freed, store.Freed, store.NotHeld, store.Freed} {
+				fakes[i].withdrawals[0].answer(store.ReleaseResult{Status: status}, nil)
+			}
+			if got.times != 1 {
+				t.Error("the release is not decided")
+			}
+			wantCloseAtOnce(t, s)
+		},
+	} {
+		bubble(t, name, decide)
+	}
+}
+
+// wantCloseAtOnce fails the test if Close waits.
+func wantCloseAtOnce(t *testing.T, s *Store) {
+	t.Helper()
+	begun := time.Now()
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took > 0 {
+		t.Errorf("Close took %v", took)
+	}
 }
