@@ -21,10 +21,10 @@ import (
 //
 //faults:row 28: after thousands of locks PUBSUB CHANNELS is empty
 func TestThousandsOfLocksLeaveNoSubscription(t *testing.T) {
+	suite.Full(t, "waits until idle connections are closed, after 5 s")
 	t.Parallel()
 	onKinds(t, func(t *testing.T, kind redistest.Kind) {
-		const callers, keys = 32, 40
-		turns := suite.Size(15, 50)
+		const callers, turns, keys = 32, 50, 40
 		servers := kind.Start(t) // the test counts the connections of all clients
 		admin := servers.Client(t)
 		locks := [2]*core.Locker{newLocker(t, servers.Client(t)), newLocker(t, servers.Client(t))}

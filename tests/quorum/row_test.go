@@ -52,6 +52,16 @@ func (r row) permanent() (n int) {
 	return n
 }
 
+// restarts returns how many nodes restart, at the fault or at the repair.
+func (r row) restarts() (n int) {
+	for _, one := range r {
+		if one.name == restarted.name || one.name == killed.name {
+			n++
+		}
+	}
+	return n
+}
+
 // subsets returns all sets of n nodes.
 func subsets(n int) (sets [][]int) {
 	for bits := range 1 << nodeCount {
