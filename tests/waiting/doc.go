@@ -23,8 +23,8 @@
 // The fast tier has fewer turns and shorter runs than the full tier. Scenarios on Sentinel
 // and on Cluster, and a stream of permits, are in the full tier alone. REQLOCK_SOAK=2m makes
 // the soak last that long.
-// Tests that measure this process, or the fairness of processes, do not run in parallel. The
-// soak measures a process of its own.
+// Tests of the fairness of processes do not run in parallel. The soak and other tests that
+// measure memory run in processes of their own.
 //
 // The package has only tests. Tests with processes run only on Linux.
 package waiting

@@ -14,8 +14,38 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
+
+//faults:row 32: bytes for each waiter
+func TestMemoryOfManyWaiters(t *testing.T) { measureAlone(t, "waiters") }
+
+//faults:row 32: keys that nobody uses
+func TestIdleKeysLeaveNothing(t *testing.T) { measureAlone(t, "idle keys") }
+
+// measureAlone runs a measurement in a process of its own, because other tests of its process
+// need memory, too.
+func measureAlone(t *testing.T, what string) {
+	t.Helper()
+	t.Parallel()
+	redistest.Program(t)
+	if err := subprocess.Start(t, "TestMeasurement", what).Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMeasurement is the process of a measurement.
+func TestMeasurement(t *testing.T) {
+	switch what := subprocess.Orders[string](t); what {
+	case "waiters":
+		measureWaiters(t)
+	case "idle keys":
+		measureIdleKeys(t)
+	default:
+		t.Fatalf("no measurement of %s", what)
+	}
+}
 
 // liveHeap returns the bytes of heap in use, without the stacks of goroutines.
 func liveHeap() int64 {
@@ -57,8 +87,9 @@ func (c *callers) call() {
 	<-c.end
 }
 
-//faults:row 32: bytes for each waiter
-func TestMemoryOfManyWaiters(t *testing.T) {
+// measureWaiters fails the test if each waiter takes too much memory, or leaves some of it.
+func measureWaiters(t *testing.T) {
+	t.Helper()
 	waiters := suite.Size(2_000, 10_000)
 	const maxEach = 2 << 10 // bytes
 	// The runtime keeps some bytes for the timers of the waiters. The rest is independent
@@ -147,10 +178,10 @@ func release(t *testing.T, lease *core.Lease) {
 	}
 }
 
-// Two processes lock each of many keys, one after the other.
-//
-//faults:row 32: keys that nobody uses
-func TestIdleKeysLeaveNothing(t *testing.T) {
+// measureIdleKeys fails the test if keys leave memory after two processes have locked each of
+// them, one after the other.
+func measureIdleKeys(t *testing.T) {
+	t.Helper()
 	const goroutines = 8
 	keys := suite.Size(4_000, 8_000)
 	// Buffers in pools, which the runtime and the client fill and drop at any time, are up to
