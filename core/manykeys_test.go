@@ -21,7 +21,7 @@ import (
 //
 //faults:row 28: after thousands of locks PUBSUB CHANNELS is empty
 func TestThousandsOfLocksLeaveNoSubscription(t *testing.T) {
-	suite.Full(t, "waits until idle connections are closed, after 5 s")
+	suite.Full(t, "waits until idle subscriptions end, after 5 s")
 	t.Parallel()
 	onKinds(t, func(t *testing.T, kind redistest.Kind) {
 		const callers, turns, keys = 32, 50, 40

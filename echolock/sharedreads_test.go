@@ -20,7 +20,7 @@ func ExampleSharedReads() {
 
 	e := echo.New()
 	account := e.Group("/accounts/:id", echolock.Middleware(locks,
-		echolock.SharedReads(core.Named("account", echolock.Param("id"))), core.WithWait(100*time.Millisecond)))
+		echolock.SharedReads(core.Named("account", echolock.Param("id"))), core.WithWait(500*time.Millisecond)))
 	account.GET("", func(c echo.Context) error {
 		if c.QueryParam("first") != "" {
 			// While this read runs, the same client sends another one, and a write.

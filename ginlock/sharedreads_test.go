@@ -19,7 +19,7 @@ func ExampleSharedReads() {
 
 	r := gin.New()
 	account := r.Group("/accounts/:id", ginlock.Middleware(locks,
-		ginlock.SharedReads(core.Named("account", ginlock.Param("id"))), core.WithWait(100*time.Millisecond)))
+		ginlock.SharedReads(core.Named("account", ginlock.Param("id"))), core.WithWait(500*time.Millisecond)))
 	account.GET("", func(c *gin.Context) {
 		if c.Query("first") != "" {
 			// While this read runs, the same client sends another one, and a write.

@@ -40,7 +40,7 @@ func ExampleByMethod_shared() {
 	client, end = exampleClient(service, grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
 		pb.Bank_Balance_FullMethodName:  core.Shared(core.Named("account", grpclock.Field[*pb.BalanceRequest]("account.id"))),
 		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
-	}), core.WithWait(100*time.Millisecond))...)
+	}), core.WithWait(500*time.Millisecond))...)
 	defer end()
 
 	fmt.Println("a read:", status.Code(balance(context.Background())))

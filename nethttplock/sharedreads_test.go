@@ -25,7 +25,7 @@ func ExampleSharedReads() {
 		}
 	})
 	lock := nethttplock.Middleware(locks,
-		nethttplock.SharedReads(core.Named("account", nethttplock.PathValue("id"))), core.WithWait(100*time.Millisecond))
+		nethttplock.SharedReads(core.Named("account", nethttplock.PathValue("id"))), core.WithWait(500*time.Millisecond))
 	mux.Handle("/accounts/{id}", lock(account))
 
 	fmt.Println("a read:", send(mux, "GET", "/accounts/42?first=1", "").Code)

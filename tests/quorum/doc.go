@@ -18,8 +18,8 @@
 // its lease is lost. After the repair the processes recover without help.
 //
 // The fast tier runs a few rows in which no node restarts, chosen at random in each run. The
-// full tier runs each fault, each pair of faults and each pair of nodes. REQLOCK_SOAK=10m runs all rows, again
-// and again for that long, and at least once.
+// full tier runs each fault, each pair of faults and each pair of nodes. REQLOCK_SOAK=10m
+// runs all rows, again and again for that long, and at least once.
 //
 // # The checks
 //

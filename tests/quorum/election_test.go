@@ -62,6 +62,7 @@ func TestNodesWithoutTheirVotesElectNoSecondHolder(t *testing.T) {
 	for _, overlap := range d.restartVoters(t, "k", ttl) {
 		t.Error(overlap)
 	}
+	d.awaitAllVotes(t, "end")
 }
 
 // With a quarantine shorter than leases there are two holders, and the check finds them.

@@ -7,6 +7,8 @@ type fault struct {
 	repair func(*node)
 	// isTransient is true if the node works again without repair, after its quarantine.
 	isTransient bool
+	// restarts is true if the fault or its repair restarts the node.
+	restarts bool
 }
 
 // oneWayDelay is the delay of commands to a delayed node, and of replies from it. Both
@@ -16,9 +18,10 @@ var oneWayDelay = ttl * 3 / 16
 
 var (
 	killed = fault{
-		name:   "killed",
-		inject: func(n *node) { n.server.Kill() },
-		repair: func(n *node) { n.server.Restart() },
+		name:     "killed",
+		inject:   func(n *node) { n.server.Kill() },
+		repair:   func(n *node) { n.server.Restart() },
+		restarts: true,
 	}
 	stopped = fault{
 		name:   "stopped",
@@ -40,6 +43,7 @@ var (
 		inject:      func(n *node) { n.server.Restart() },
 		repair:      func(*node) {},
 		isTransient: true,
+		restarts:    true,
 	}
 )
 

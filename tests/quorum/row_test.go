@@ -52,10 +52,10 @@ func (r row) permanent() (n int) {
 	return n
 }
 
-// restarts returns how many nodes restart, at the fault or at the repair.
-func (r row) restarts() (n int) {
+// restartCount returns how many nodes restart.
+func (r row) restartCount() (n int) {
 	for _, one := range r {
-		if one.name == restarted.name || one.name == killed.name {
+		if one.restarts {
 			n++
 		}
 	}

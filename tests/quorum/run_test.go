@@ -36,7 +36,7 @@ func runRows(t *testing.T, all, some []row, few int, test func(d *deployment, t 
 	case !suite.IsFull():
 		rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 		// A node that restarts takes part again only after its quarantine, which takes long.
-		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.restarts(), b.restarts()) })
+		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.restartCount(), b.restartCount()) })
 		for _, r := range rows[few:] {
 			t.Run(r.String(), func(t *testing.T) { suite.Full(t, "is one of all combinations of faults") })
 		}

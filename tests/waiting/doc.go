@@ -26,5 +26,5 @@
 // Tests of the fairness of processes do not run in parallel. The soak and other tests that
 // measure memory run in processes of their own.
 //
-// The package has only tests. Tests with processes run only on Linux.
+// The package has only tests. Tests with workers run only on Linux.
 package waiting

@@ -3,8 +3,10 @@ package waiting
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,15 +26,21 @@ func TestMemoryOfManyWaiters(t *testing.T) { measureAlone(t, "waiters") }
 //faults:row 32: keys that nobody uses
 func TestIdleKeysLeaveNothing(t *testing.T) { measureAlone(t, "idle keys") }
 
-// measureAlone runs a measurement in a process of its own, because other tests of its process
-// need memory, too.
+// measureAlone runs a measurement in a process of its own, because the other tests of this
+// process allocate memory, too.
 func measureAlone(t *testing.T, what string) {
 	t.Helper()
 	t.Parallel()
 	redistest.Program(t)
-	if err := subprocess.Start(t, "TestMeasurement", what).Wait(); err != nil {
-		t.Error(err)
+	p := subprocess.Start(t, "TestMeasurement", what)
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
 	}
+	figures, isReported := p.ReportAfter("figures:")
+	if !isReported {
+		t.Fatal("nothing was measured")
+	}
+	t.Log(figures)
 }
 
 // TestMeasurement is the process of a measurement.
@@ -95,6 +103,7 @@ func measureWaiters(t *testing.T) {
 	// The runtime keeps some bytes for the timers of the waiters. The rest is independent
 	// of their number.
 	maxLeft := int64(50*waiters) + heapTolerance
+	var figures []string
 	for _, test := range []struct {
 		name   string
 		wait   []core.Option
@@ -146,7 +155,8 @@ func measureWaiters(t *testing.T) {
 			close(c.end)
 			c.group.Wait()
 
-			t.Logf("%d bytes for each waiter; %d bytes left of all, after %v", each, left, took.Round(time.Millisecond))
+			figures = append(figures, fmt.Sprintf("%s: %d bytes for each waiter, %d bytes left of all after %v",
+				test.name, each, left, took.Round(time.Millisecond)))
 			if each > maxEach {
 				t.Errorf("%d bytes for each waiter", each)
 			}
@@ -158,6 +168,7 @@ func measureWaiters(t *testing.T) {
 			}
 		})
 	}
+	subprocess.Report("figures:", strings.Join(figures, "; "))
 }
 
 // lock locks the key.
@@ -178,7 +189,7 @@ func release(t *testing.T, lease *core.Lease) {
 	}
 }
 
-// measureIdleKeys fails the test if keys leave memory after two processes have locked each of
+// measureIdleKeys fails the test if keys leave memory after two Lockers have locked each of
 // them, one after the other.
 func measureIdleKeys(t *testing.T) {
 	t.Helper()
@@ -213,7 +224,7 @@ func measureIdleKeys(t *testing.T) {
 	before := liveHeap()
 	run(keys, "k")
 	left := liveHeap() - before
-	t.Logf("%d bytes left of %d keys", left, keys)
+	subprocess.Report("figures:", fmt.Sprintf("%d bytes left of %d keys", left, keys))
 	if left > tolerance {
 		t.Errorf("%d bytes left of %d idle keys", left, keys)
 	}

@@ -20,7 +20,7 @@ type ballot struct {
 	maxTTL     time.Duration // the longest TTL that any vote was requested with
 	votes      []vote        // by server
 	decided    bool
-	stragglers *stragglerWait
+	stragglers *stragglerWait // nil until boundStragglers has limited the wait
 	// withdrawn is true after the ballot was lost or released. Votes that arrive later
 	// are withdrawn, too.
 	withdrawn bool

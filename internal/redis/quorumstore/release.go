@@ -42,8 +42,8 @@ type releaseRound struct {
 	counts     [store.Unsure + 1]int // replies, by status
 	failures   []error
 	delivered  bool
-	stragglers *stragglerWait
-	waitOver   bool // the remaining servers have had their time
+	stragglers *stragglerWait // nil until boundStragglers has limited the wait
+	waitOver   bool           // the remaining servers have had their time
 }
 
 // record counts the reply of a server. If the server failed and may have voted, its vote is

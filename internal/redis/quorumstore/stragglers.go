@@ -15,8 +15,7 @@ const (
 	minStragglerWait = 10 * time.Millisecond
 )
 
-// A stragglerWait is a limited wait for the servers without a reply. It is nil as long as the
-// wait is not limited.
+// A stragglerWait is the limited wait of an operation for the servers without a reply.
 type stragglerWait struct {
 	timer *time.Timer
 	work  *inflight.Counter
@@ -33,7 +32,8 @@ func (s *Store) boundStragglers(begun time.Time, least time.Duration, f func()) 
 	}), &s.work}
 }
 
-// end ends the wait of an operation that is decided: Close would wait for its timer.
+// end stops the timer of an operation that is decided: otherwise Close would wait for the
+// timer. It may be called several times, and without a wait.
 func (w *stragglerWait) end() {
 	if w != nil && w.timer.Stop() {
 		w.work.Done()

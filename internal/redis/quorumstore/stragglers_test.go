@@ -43,6 +43,22 @@ func TestBallotWithSplitVotesDoesNotWaitForDeadServers(t *testing.T) {
 	})
 }
 
+// A vote that decides nothing does not end the limit of the wait: the fifth server is dead.
+func TestBallotStaysBoundedAfterAnotherVote(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, fakes := newStore(5)
+		s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
+		reply(fakes, granted(sent), refused("h", 0), refused("h", 0))
+		fakes[3].votes[0].answer(granted(sent).answer, nil)
+		time.Sleep(minStragglerWait)
+		synctest.Wait()
+		if n := len(fakes[0].allWithdrawals()); n != 1 {
+			t.Errorf("%d withdrawals: not given up", n)
+		}
+	})
+}
+
 // A ballot waits for servers that are a little slower than the majority. A ballot without a
 // refusal waits for the missing votes even longer, because no majority has replied.
 func TestBallotWaitsForSlowerServers(t *testing.T) {
