@@ -172,11 +172,11 @@ func testRefusal(t *testing.T, test refusal) {
 		rdb:     redisServer.Client(t),
 		waiting: make(chan struct{}, 1),
 	}
-	e.locks = core.Must(core.New(e.proxy.Client(t), adaptertest.LongCommands, core.WithObserver(func(event core.Event) {
+	e.locks = core.Must(core.New(e.proxy.Client(t), adaptertest.LongCommands(core.WithObserver(func(event core.Event) {
 		if event.Kind == core.Waiting {
 			e.waiting <- struct{}{}
 		}
-	})))
+	}))...))
 	adaptertest.CloseAfter(t, e.locks)
 	t.Cleanup(func() { e.proxy.Refuse(false) })
 	var chain []grpc.UnaryServerInterceptor

@@ -21,16 +21,20 @@ const (
 	redisKey = "reqlock:" + Key
 )
 
-// LongCommands allows 5 s for a command of Redis, or a quarter of the TTL, so that a busy
-// machine causes no fault.
-var LongCommands = core.WithCommandTimeout(5 * time.Second)
+// LongCommands returns options of a Locker that allow 5 s for a command of Redis, so that a
+// busy machine causes no fault, followed by more options. A command may take a quarter of the
+// TTL at most.
+func LongCommands(more ...core.Option) []core.Option {
+	const longest = 5 * time.Second
+	return append([]core.Option{core.WithTTL(4 * longest), core.WithCommandTimeout(longest)}, more...)
+}
 
 // Locker returns a Locker on an empty Redis server of the test, and another client of that
 // server.
 func Locker(tb testing.TB, opts ...core.Option) (*core.Locker, *redis.Client) {
 	tb.Helper()
 	server := redistest.Reuse(tb)
-	locks := core.Must(core.New(server.Client(tb), append([]core.Option{LongCommands}, opts...)...))
+	locks := core.Must(core.New(server.Client(tb), LongCommands(opts...)...))
 	CloseAfter(tb, locks)
 	return locks, server.Client(tb)
 }
