@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
@@ -83,6 +85,34 @@ func TestAtMostTwoRunsOnSeveralServersAtATime(t *testing.T) {
 			t.Errorf("%d runs side by side on %s, not %d", most, c.on.String(), c.side)
 		}
 	}
+}
+
+// Each run takes a second of the bubble's clock, so a run that begins beside another one meets it.
+func TestRunsOnAQuorumAreExecutedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, quorums := 0, 0
+		c, _ := fakeCampaign(t, 3, func(r Run) *Report {
+			mu.Lock()
+			now++
+			if r.On == fault.OnQuorum {
+				quorums++
+			}
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			if r.On == fault.OnQuorum && now > 1 {
+				t.Errorf("%d runs are executed beside one on a quorum", now-1)
+			}
+			now--
+			return &Report{}
+		})
+		c.run(t.Context(), allRuns(three()[:1], fault.Deployments(), 1, 2, 3), always)
+		if quorums != 3 {
+			t.Errorf("%d runs on a quorum", quorums)
+		}
+	})
 }
 
 func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {

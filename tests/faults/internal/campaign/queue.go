@@ -28,12 +28,16 @@ func (q *queue) next() (r Run, ok bool) {
 // false. The function more must be safe for concurrent use.
 //
 // A run mostly waits, so several share the machine. A run on several servers, or with more
-// clients than usual, needs more of the machine: at most two of them run at a time.
+// clients than usual, needs more of the machine: at most two of them run at a time. A call on
+// a quorum needs replies of most of five servers in time: such a run follows the others, alone.
 func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
-	light, heavy := &queue{}, &queue{}
+	light, heavy, alone := &queue{}, &queue{}, &queue{}
 	for _, r := range runs {
 		q := heavy
-		if r.On == fault.OnServer && r.Fault.Clients == 0 {
+		switch {
+		case r.On == fault.OnQuorum:
+			q = alone
+		case r.On == fault.OnServer && r.Fault.Clients == 0:
 			q = light
 		}
 		q.runs = append(q.runs, r)
@@ -54,6 +58,7 @@ func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 		})
 	}
 	workers.Wait()
+	c.drain(ctx, alone, more)
 }
 
 // drain executes the runs of a queue one after the other.

@@ -34,7 +34,7 @@ const (
 	finishTime    = 15 * time.Second
 	// oneProcessClients is the number of clients if there is only one process.
 	oneProcessClients = 24
-	// warmUpGrants is the number of grants after which all clients work.
+	// warmUpGrants is the number of grants before the fault, at least.
 	warmUpGrants = 20
 )
 
@@ -77,6 +77,7 @@ func (r *Report) run(tb testing.TB) {
 
 	onGoroutine(func() {
 		c.AwaitGrants(warmUpGrants)
+		c.AwaitEachClient()
 		h.Begun = clock.Now()
 		injectFault(s, r.Run.Fault, &declared)
 	})

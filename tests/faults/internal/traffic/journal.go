@@ -21,6 +21,7 @@ type journal struct {
 	ops    []history.Op
 	at     map[callID]int // index in ops
 	grants int
+	served map[int]bool // clients that were granted a lock
 	lags   []history.Lag
 	fast   []history.FastLease
 	sizes  []history.Size
@@ -29,7 +30,7 @@ type journal struct {
 // A callID identifies a call.
 type callID struct{ process, number int }
 
-func newJournal() *journal { return &journal{at: map[callID]int{}} }
+func newJournal() *journal { return &journal{at: map[callID]int{}, served: map[int]bool{}} }
 
 // read reads the reports of one process until it has ended.
 func (j *journal) read(reports io.ReadCloser) error {
@@ -64,7 +65,9 @@ func (j *journal) record(r client.Report) {
 		return
 	case r.FastLeases != nil:
 		j.fast = append(j.fast, r.FastLeases...)
-		j.grants += len(r.FastLeases)
+		for _, lease := range r.FastLeases {
+			j.recordGrant(lease.Client)
+		}
 		return
 	}
 	id := callID{r.Op.Process, r.Call}
@@ -76,8 +79,14 @@ func (j *journal) record(r client.Report) {
 	}
 	j.ops[i] = r.Op
 	if lock := r.Op.Kind == history.Lock || r.Op.Kind == history.Try; lock && r.Op.Outcome == history.Granted {
-		j.grants++
+		j.recordGrant(r.Op.Client)
 	}
+}
+
+// recordGrant counts a lock that was granted to a client. The caller holds j.mu.
+func (j *journal) recordGrant(client int) {
+	j.grants++
+	j.served[client] = true
 }
 
 // fill adds all reports except calls to a history.
@@ -92,6 +101,13 @@ func (j *journal) grantCount() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.grants
+}
+
+// servedCount returns the number of clients that were granted a lock.
+func (j *journal) servedCount() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.served)
 }
 
 // calls returns the calls for which the condition holds, in order.

@@ -83,18 +83,30 @@ func (c *Workload) Grants() int { return c.journal.grantCount() }
 // process exits, or if the run is interrupted.
 func (c *Workload) AwaitGrants(more int) {
 	c.tb.Helper()
-	enough := c.Grants() + more
+	c.await(c.Grants()+more, c.Grants, "grants")
+}
+
+// AwaitEachClient returns once each client was granted a lock. It fails the run as AwaitGrants
+// does. No process may have been replaced.
+func (c *Workload) AwaitEachClient() {
+	c.tb.Helper()
+	c.await(c.settings.Processes*c.settings.Clients, c.journal.servedCount, "clients with a grant")
+}
+
+// await returns once there are enough of what is counted.
+func (c *Workload) await(enough int, count func() int, what string) {
+	c.tb.Helper()
 	deadline := time.Now().Add(awaitTimeout)
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
-	for c.Grants() < enough {
+	for count() < enough {
 		<-ticker.C
 		if err := c.tb.Context().Err(); err != nil {
-			c.tb.Fatalf("%d of %d grants are still missing: %v", enough-c.Grants(), more, err)
+			c.tb.Fatalf("%d %s are still missing: %v", enough-count(), what, err)
 		}
 		c.failIfExited()
 		if time.Now().After(deadline) {
-			c.tb.Fatalf("%d of %d grants are still missing after %v", enough-c.Grants(), more, awaitTimeout)
+			c.tb.Fatalf("%d %s are still missing after %v", enough-count(), what, awaitTimeout)
 		}
 	}
 }

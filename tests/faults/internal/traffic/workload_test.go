@@ -88,6 +88,33 @@ func TestProcessesDialByTheirRoutes(t *testing.T) {
 	finish(c)
 }
 
+func TestEachClientIsAwaited(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	slow := redistest.NewProxy(t, server.Addr())
+	slow.Partition()
+	c := Start(t, Settings{
+		Redis: redistest.Options{Addrs: []string{server.Addr()}}, Processes: 2,
+		Routes: func(process int) map[string]string {
+			if process == 0 {
+				return nil
+			}
+			return map[string]string{server.Addr(): slow.Addr()}
+		},
+	})
+	c.AwaitGrants(20) // of the first process
+	slow.Heal()
+	c.AwaitEachClient()
+	served := map[int]bool{}
+	for _, op := range c.journal.calls(func(op history.Op) bool { return op.Outcome == history.Granted }) {
+		served[op.Client] = true
+	}
+	if len(served) != 4 {
+		t.Errorf("%d clients were granted a lock", len(served))
+	}
+	finish(c)
+}
+
 // Redis is unavailable until a client notices it.
 func TestARunGoesOnWhenRedisIsBack(t *testing.T) {
 	t.Parallel()
