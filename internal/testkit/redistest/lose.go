@@ -26,8 +26,9 @@ func Lose(tb testing.TB, rdb redis.UniversalClient, what string, isLost func() b
 	})
 }
 
-// LoseAnywhere deletes the keys until the channel is closed. Unlike Lose it may be called on any
-// goroutine, such as that of a handler. After ten seconds it fails the test and returns.
+// LoseAnywhere deletes the keys until the channel is closed. Unlike Lose, LoseAnywhere may be
+// called on any goroutine, for example by a handler. If the channel is still open after ten
+// seconds, LoseAnywhere fails the test and returns.
 func LoseAnywhere(tb testing.TB, rdb redis.UniversalClient, what string, lost <-chan struct{}, keys ...string) {
 	tb.Helper()
 	giveUp := time.After(suite.PatienceOfHandlers)
