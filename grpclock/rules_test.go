@@ -161,12 +161,12 @@ func TestSettingsOfAMethodOverrideThoseOfItsService(t *testing.T) {
 			return err
 		},
 		deposit: func(s depositServer) error { _, err := sum(s); return err },
-	}, []annotatedBank{with, without}, rules.ServerOptions(locks, core.WithTTL(20*time.Second))...)
+	}, []annotatedBank{with, without}, rules.ServerOptions(locks, core.WithTTL(30*time.Second))...)
 	for _, client := range banks {
 		_, err := client.Transfer(within(t), transferOf("free"))
 		wantCode(t, err, codes.OK)
 	}
-	if want := []time.Duration{80 * time.Second, 20 * time.Second}; !slices.Equal(ttls, want) {
+	if want := []time.Duration{80 * time.Second, 30 * time.Second}; !slices.Equal(ttls, want) {
 		t.Errorf("the TTLs are %v, want %v", ttls, want)
 	}
 	adaptertest.Hold(t, rdb)

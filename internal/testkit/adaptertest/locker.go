@@ -22,8 +22,8 @@ const (
 )
 
 // LongCommands returns options of a Locker that allow 5 s for a command of Redis, so that a
-// busy machine causes no fault, followed by more options. A command may take a quarter of the
-// TTL at most.
+// busy machine causes no fault. The TTL is 20 s, because a command may take at most a quarter of
+// it. The options more follow: with a shorter TTL commands get less time.
 func LongCommands(more ...core.Option) []core.Option {
 	const longest = 5 * time.Second
 	return append([]core.Option{core.WithTTL(4 * longest), core.WithCommandTimeout(longest)}, more...)

@@ -87,28 +87,31 @@ func TestAtMostTwoRunsOnSeveralServersAtATime(t *testing.T) {
 	}
 }
 
-// Each run takes a second of the bubble's clock, so a run that begins beside another one meets it.
+// A run takes as many seconds of the bubble's clock as its seed says, so some still go on when a
+// worker has nothing left to do.
 func TestRunsOnAQuorumAreExecutedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		now, quorums := 0, 0
+		now, onQuorum, quorums := 0, 0, 0
 		c, _ := fakeCampaign(t, 3, func(r Run) *Report {
-			mu.Lock()
-			now++
-			if r.On == fault.OnQuorum {
-				quorums++
+			enter := func(by int) {
+				mu.Lock()
+				defer mu.Unlock()
+				now += by
+				if r.On == fault.OnQuorum {
+					onQuorum += by
+					quorums += max(by, 0)
+				}
+				if onQuorum > 0 && now > 1 {
+					t.Errorf("%d runs at a time, %d of them on a quorum", now, onQuorum)
+				}
 			}
-			mu.Unlock()
-			time.Sleep(time.Second)
-			mu.Lock()
-			defer mu.Unlock()
-			if r.On == fault.OnQuorum && now > 1 {
-				t.Errorf("%d runs are executed beside one on a quorum", now-1)
-			}
-			now--
+			enter(1)
+			defer enter(-1)
+			time.Sleep(time.Duration(r.Seed) * time.Second)
 			return &Report{}
 		})
-		c.run(t.Context(), allRuns(three()[:1], fault.Deployments(), 1, 2, 3), always)
+		c.run(t.Context(), allRuns(three()[:1], fault.Deployments(), 1, 2, 7), always)
 		if quorums != 3 {
 			t.Errorf("%d runs on a quorum", quorums)
 		}
@@ -116,11 +119,14 @@ func TestRunsOnAQuorumAreExecutedAlone(t *testing.T) {
 }
 
 func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
-	c, _ := fakeCampaign(t, 1, func(Run) *Report { return &Report{History: &history.History{}} })
-	left := 3
-	c.run(t.Context(), allRuns(three(), fault.Deployments(), 1, 2, 3, 4), func() bool { left--; return left >= 0 })
-	if n := c.table[fault.OnServer].Histories; n != 3 || len(c.table) != 1 {
-		t.Errorf("%d runs, %v", n, c.table)
+	executed := 0
+	c, _ := fakeCampaign(t, 1, func(Run) *Report {
+		executed++
+		return &Report{History: &history.History{}}
+	})
+	c.run(t.Context(), allRuns(three(), []fault.Deployment{fault.OnServer}, 1, 2, 3, 4), func() bool { return executed < 3 })
+	if n := c.table[fault.OnServer].Histories; executed != 3 || n != 3 {
+		t.Errorf("%d runs, %d recorded", executed, n)
 	}
 }
 

@@ -28,8 +28,8 @@ func (q *queue) next() (r Run, ok bool) {
 // false. The function more must be safe for concurrent use.
 //
 // A run mostly waits, so several share the machine. A run on several servers, or with more
-// clients than usual, needs more of the machine: at most two of them run at a time. A call on
-// a quorum needs replies of most of five servers in time: such a run follows the others, alone.
+// clients than usual, needs more of the machine: at most two of them run at a time. Runs on
+// a quorum come first, one at a time: each call needs replies of most of five servers in time.
 func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 	light, heavy, alone := &queue{}, &queue{}, &queue{}
 	for _, r := range runs {
@@ -42,6 +42,7 @@ func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 		}
 		q.runs = append(q.runs, r)
 	}
+	c.drain(ctx, alone, more)
 	var workers sync.WaitGroup
 	for i := range c.settings.Parallel {
 		workers.Go(func() {
@@ -58,7 +59,6 @@ func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 		})
 	}
 	workers.Wait()
-	c.drain(ctx, alone, more)
 }
 
 // drain executes the runs of a queue one after the other.

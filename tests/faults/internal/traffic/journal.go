@@ -21,7 +21,7 @@ type journal struct {
 	ops    []history.Op
 	at     map[callID]int // index in ops
 	grants int
-	served map[int]bool // clients that were granted a lock
+	served map[int]bool // by number of a client: it was granted a lock
 	lags   []history.Lag
 	fast   []history.FastLease
 	sizes  []history.Size
@@ -83,10 +83,10 @@ func (j *journal) record(r client.Report) {
 	}
 }
 
-// recordGrant counts a lock that was granted to a client. The caller holds j.mu.
-func (j *journal) recordGrant(client int) {
+// recordGrant counts a lock that was granted to the client of a number. The caller holds j.mu.
+func (j *journal) recordGrant(number int) {
 	j.grants++
-	j.served[client] = true
+	j.served[number] = true
 }
 
 // fill adds all reports except calls to a history.

@@ -87,14 +87,15 @@ func (c *Workload) AwaitGrants(more int) {
 }
 
 // AwaitEachClient returns once each client was granted a lock. It fails the run as AwaitGrants
-// does. No process may have been replaced.
+// does. Call it before a process is killed: the clients of the next process have the same
+// numbers, so they count already.
 func (c *Workload) AwaitEachClient() {
 	c.tb.Helper()
-	c.await(c.settings.Processes*c.settings.Clients, c.journal.servedCount, "clients with a grant")
+	c.await(c.settings.Processes*c.settings.Clients, c.journal.servedCount, "clients without a grant")
 }
 
-// await returns once there are enough of what is counted.
-func (c *Workload) await(enough int, count func() int, what string) {
+// await returns once count returns at least enough. The error names what is missing.
+func (c *Workload) await(enough int, count func() int, missing string) {
 	c.tb.Helper()
 	deadline := time.Now().Add(awaitTimeout)
 	ticker := time.NewTicker(2 * time.Millisecond)
@@ -102,11 +103,11 @@ func (c *Workload) await(enough int, count func() int, what string) {
 	for count() < enough {
 		<-ticker.C
 		if err := c.tb.Context().Err(); err != nil {
-			c.tb.Fatalf("%d %s are still missing: %v", enough-count(), what, err)
+			c.tb.Fatalf("still missing: %d %s: %v", enough-count(), missing, err)
 		}
 		c.failIfExited()
 		if time.Now().After(deadline) {
-			c.tb.Fatalf("%d %s are still missing after %v", enough-count(), what, awaitTimeout)
+			c.tb.Fatalf("still missing after %v: %d %s", awaitTimeout, enough-count(), missing)
 		}
 	}
 }

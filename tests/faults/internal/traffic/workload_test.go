@@ -91,22 +91,22 @@ func TestProcessesDialByTheirRoutes(t *testing.T) {
 func TestEachClientIsAwaited(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	slow := redistest.NewProxy(t, server.Addr())
-	slow.Partition()
+	proxy := redistest.NewProxy(t, server.Addr())
+	proxy.Partition()
 	c := Start(t, Settings{
 		Redis: redistest.Options{Addrs: []string{server.Addr()}}, Processes: 2,
 		Routes: func(process int) map[string]string {
 			if process == 0 {
 				return nil
 			}
-			return map[string]string{server.Addr(): slow.Addr()}
+			return map[string]string{server.Addr(): proxy.Addr()}
 		},
 	})
 	c.AwaitGrants(20) // of the first process
-	slow.Heal()
+	proxy.Heal()
 	c.AwaitEachClient()
 	served := map[int]bool{}
-	for _, op := range c.journal.calls(func(op history.Op) bool { return op.Outcome == history.Granted }) {
+	for _, op := range c.journal.calls(func(op history.Op) bool { return op.Kind != history.Begin && op.Outcome == history.Granted }) {
 		served[op.Client] = true
 	}
 	if len(served) != 4 {
