@@ -45,10 +45,7 @@ func (c *Check) finding(ctx context.Context, addr string, err error) error {
 	if errors.As(err, &refused) {
 		return &Finding{addr, refused.Error(), refused.cause}
 	}
-	var fault *store.Fault
-	if errors.As(err, &fault) {
-		err = fault.Err
-	}
+	err = store.FaultOf(err).Err
 	return &Finding{addr, c.advice(err), err}
 }
 

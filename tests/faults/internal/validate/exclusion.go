@@ -2,11 +2,10 @@ package validate
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	holders "github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // overlappingHolders finds leases that were granted while the holders of other leases of the
@@ -15,56 +14,22 @@ import (
 // return of its grant, on the common clock of all processes. Attempts count as leases.
 func overlappingHolders(s *summary) (found []Violation) {
 	for _, key := range s.locks {
-		var relied []*lease // the leases whose holders rely on them at the next grant
-		for _, l := range s.leases[key] {
-			if s.reliedUntil(l) <= l.grant.Return {
-				continue
+		holds := make(holders.Holds, len(s.leases[key]))
+		for i, l := range s.leases[key] {
+			holds[i] = &holders.Hold{
+				Key: key.key, Holder: callName(l.grant), Limit: l.grant.Limit,
+				Granted: time.Duration(l.grant.Return), Ended: time.Duration(s.reliedUntil(l)),
+				Lost: l.contextEnded != never && !l.callerEnded,
 			}
-			relied = slices.DeleteFunc(relied, func(other *lease) bool { return s.reliedUntil(other) <= l.grant.Return })
-			if one := s.overlap(l, relied); one != nil {
-				found = append(found, *one)
-			}
-			relied = append(relied, l)
+		}
+		for _, text := range holds.Exclusion() {
+			found = append(found, Violation{Check: checkMutualExclusion, Text: text})
+		}
+		for _, text := range holds.Limits() {
+			found = append(found, Violation{Check: checkLimit, Text: text})
 		}
 	}
 	return found
-}
-
-// overlap returns what is wrong with the grant of a lease while the holders of others rely on
-// theirs, or nil.
-//
-// Each shared lease was granted within its own limit. When its grant returned, more leases
-// may have been granted within higher limits. So only the highest limit counts.
-func (s *summary) overlap(l *lease, relied []*lease) *Violation {
-	var longest *lease // of those that exclude the lease
-	most := capacity(l.grant)
-	for _, other := range relied {
-		if excludes(l.grant, other.grant) && (longest == nil || s.reliedUntil(other) > s.reliedUntil(longest)) {
-			longest = other
-		}
-		most = max(most, capacity(other.grant))
-	}
-	switch {
-	case longest != nil:
-		until := s.reliedUntil(longest)
-		return &Violation{Check: checkMutualExclusion, Text: fmt.Sprintf(
-			"%s was granted at %d, %v before the end of %s, whose holder relied on it until %d", callName(l.grant), l.grant.Return,
-			time.Duration(until-l.grant.Return), callName(longest.grant), until)}
-	case len(relied) >= most:
-		return &Violation{Check: checkLimit, Text: fmt.Sprintf(
-			"%s was granted at %d, while the holders of %d other leases relied on them: %s", callName(l.grant), l.grant.Return,
-			len(relied), leaseNames(relied))}
-	}
-	return nil
-}
-
-// leaseNames lists leases for a reader.
-func leaseNames(leases []*lease) string {
-	names := make([]string, len(leases))
-	for i, l := range leases {
-		names[i] = l.name
-	}
-	return strings.Join(names, ", ")
 }
 
 // schedulingDelay is how late a running process may notice the end of its lease, or stop
