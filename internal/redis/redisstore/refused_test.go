@@ -47,6 +47,20 @@ var calls = map[string]func(*testing.T, *syncStore) error{
 		_, err := s.Release(t.Context(), r)
 		return err
 	},
+	"vote": func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		r := storetest.Request(storetest.Me1)
+		r.Waiter = storetest.Me2
+		_, err := storetest.Await(t, func(done func(store.Answer, error)) { s.Vote(voteRequest(r), done) })
+		return err
+	},
+	"withdraw": func(t *testing.T, s *syncStore) error {
+		t.Helper()
+		r := storetest.Request(storetest.Me1)
+		r.Rejoin = storetest.Me2
+		_, err := storetest.Await(t, func(done func(store.ReleaseResult, error)) { s.Withdraw(withdrawRequest(r, true), done) })
+		return err
+	},
 	"begin": func(t *testing.T, s *syncStore) error {
 		t.Helper()
 		r := storetest.AttemptRequest(storetest.Me1)
@@ -206,6 +220,13 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 		{"queue", "release", held, wrong(storetest.QueueName), wrongType},
 		{"queue, another's", "release", others, wrong(storetest.QueueName), wrongType},
 		{"queue", "rejoin", held, wrong(storetest.QueueName), wrongType},
+
+		{"lock", "vote", free, wrong(storetest.LockName), wrongType},
+		{"queue, free", "vote", storetest.State{}, wrong(storetest.QueueName), wrongType},
+		{"queue, held", "vote", held, wrong(storetest.QueueName), wrongType},
+		{"queue, another's", "vote", others, wrong(storetest.QueueName), wrongType},
+		{"lock", "withdraw", held, wrong(storetest.LockName), wrongType},
+		{"queue", "withdraw", held, wrong(storetest.QueueName), wrongType},
 
 		{"fence, free", "enqueue", free, wrong(storetest.FenceName), wrongType},
 		{"fence, held", "enqueue", held, wrong(storetest.FenceName), wrongType},

@@ -1,8 +1,12 @@
 // Package script holds the Lua scripts of the lock protocol, and their digests.
 //
-// Each transition of a lock is one script. A script is safe to send again: it reads all
-// that it needs, and fails on a key of a wrong type, before it writes anything. Files that say
-// "after" or "begins" in their first line are parts of scripts. New joins them.
+// Each transition of a lock is one script. A script is safe to send again. Before its first
+// write it has used each key that it needs, so it changes nothing if one has a wrong type. The
+// first write needs no memory where a lease ends, so that leases end on a full server, too.
+//
+// New joins scripts from parts, each a file. A script has the name of its last part. The first
+// line of a file names in "(after ...)" the parts that it needs ahead of it, or says which
+// scripts it begins: there it answers the common case.
 //
 // The scripts whose names begin with "shared" are those of shared leases: marker.lua says
 // what is stored. Exclusive leases have scripts of their own. If K has the marker of shared

@@ -5,17 +5,14 @@
 -- Returns {1, how many other tokens wait, 0, 0} if the ballot has the vote for at least ttl from now, and otherwise
 --   {0, value of K, PTTL of K, 1 if the value is a foreign client's, else 0}. A foreign client sends no hint when it releases.
 local value, waiter = redis.call('GET', K), ARGV[6]
-if not value then
-  redis.call('SET', K, token, 'PX', ttl)
-elseif value == token then
-  extend(K, ttl)
-else
+if value and value ~= token then
   if ARGV[7] == '1' then
     join(waiter)
     notify(value)  -- on each run, because an earlier message may be lost
   end
   return {0, value, redis.call('PTTL', K), processOf(value) and 0 or 1}
 end
-local waiting = redis.call('LLEN', Q)
+local waiting = redis.call('LLEN', Q)  -- before the first write: it fails if Q is no list
+if value then extend(K, ttl) else redis.call('SET', K, token, 'PX', ttl) end
 if waiting > 0 and redis.call('LPOS', Q, waiter) then waiting = waiting - 1 end
 return {1, waiting, 0, 0}
