@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
@@ -97,7 +98,17 @@ func TestAFailingControlEndsTheCampaign(t *testing.T) {
 	}
 }
 
+func TestRedisServerNeedNotBeOnPATH(t *testing.T) {
+	t.Setenv("REQLOCK_REDIS_SERVER", redistest.Program(t))
+	t.Setenv("PATH", t.TempDir())
+	var output strings.Builder
+	if Main(t.Context(), &output, []string{"-run", "nothing-is-called-so"}); !strings.Contains(output.String(), "no fault that is called like") {
+		t.Errorf("said %q", output.String())
+	}
+}
+
 func TestWithoutRedisServerNothingRuns(t *testing.T) {
+	t.Setenv("REQLOCK_REDIS_SERVER", "")
 	t.Setenv("PATH", t.TempDir())
 	for _, line := range []string{"-short", "-long", "-mutants", "-run ."} {
 		var output strings.Builder
