@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 )
@@ -36,19 +35,4 @@ func WantProblem(tb testing.TB, w *httptest.ResponseRecorder, status int, code s
 	if strings.Contains(w.Body.String(), Key) {
 		tb.Errorf("the answer contains the key: %s", w.Body)
 	}
-}
-
-// Uploads counts the temporary files of uploads in a folder.
-func Uploads(tb testing.TB, dir string) (n int) {
-	tb.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		tb.Error(err)
-	}
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), "multipart-") {
-			n++
-		}
-	}
-	return n
 }
