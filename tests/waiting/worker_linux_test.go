@@ -14,6 +14,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/subprocess"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
@@ -59,7 +60,7 @@ func (o orders) turnsOf(goroutine int) int {
 // TestWorker is a worker process. Its goroutines take turns on the key.
 func TestWorker(t *testing.T) {
 	o := subprocess.Orders[orders](t)
-	w := &worker{t: t, orders: o, clock: newClock(), table: mapTable(t, o.Table, o.Size)}
+	w := &worker{t: t, orders: o, clock: clock.New(), table: mapTable(t, o.Table, o.Size)}
 	w.row = &w.table.processes[o.Process]
 
 	rdb := o.Redis.Client(t)
@@ -108,7 +109,7 @@ func viewOf(locks *core.Locker, limit int) *core.Locker {
 type worker struct {
 	t *testing.T
 	orders
-	clock clock
+	clock clock.Clock
 	table *table
 	row   *processRow
 	locks *core.Locker
@@ -125,15 +126,15 @@ func (w *worker) takeTurn(ctx context.Context, locks *core.Locker, goroutine, nu
 	id := w.table.id(w.Process, goroutine, number)
 	row := w.table.turn(id)
 	row.limit.Store(int64(w.limitOf(goroutine)))
-	row.asked.Store(monotonic())
+	row.asked.Store(clock.Now())
 	lease, err := locks.Lock(ctx, theKey)
 	if err != nil {
 		w.t.Errorf("goroutine %d, turn %d: lock: %v", goroutine, number, err)
 		return false
 	}
-	granted := monotonic()
+	granted := clock.Now()
 	var lostAt atomic.Int64 // when the context ended
-	stop := context.AfterFunc(lease.Context(), func() { lostAt.Store(monotonic()) })
+	stop := context.AfterFunc(lease.Context(), func() { lostAt.Store(clock.Now()) })
 	row.fence.Store(lease.Fence())
 	row.lease.Store(leaseNumber(lease))
 	row.granted.Store(granted)
@@ -150,7 +151,7 @@ func (w *worker) takeTurn(ctx context.Context, locks *core.Locker, goroutine, nu
 		row.met.CompareAndSwap(0, inside.Load())
 	}
 
-	end := w.clock.of(lease.ValidUntil())
+	end := w.clock.Of(lease.ValidUntil())
 	stop()
 	if at := lostAt.Load(); at != 0 {
 		end = min(end, at)
@@ -158,7 +159,7 @@ func (w *worker) takeTurn(ctx context.Context, locks *core.Locker, goroutine, nu
 	if lease.Context().Err() != nil {
 		row.lost.Store(1)
 	}
-	row.ended.Store(min(end, monotonic()))
+	row.ended.Store(min(end, clock.Now()))
 	switch err := lease.Release(ctx); {
 	case errors.Is(err, core.ErrLost):
 		row.lost.Store(1)

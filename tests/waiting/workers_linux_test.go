@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/subprocess"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // workers are the worker processes of a test, with the servers and the table that they
@@ -105,7 +106,7 @@ func (w *workers) history() turns {
 }
 
 // now is the time of the table.
-func now() time.Duration { return time.Duration(monotonic()) }
+func now() time.Duration { return time.Duration(clock.Now()) }
 
 // unserved lists the callers that were not served.
 func (w *workers) unserved() string {

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // disruptions are the disruptions of a run, as the fault declares them. They are safe for

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 	"github.com/reqlock/reqlock/tests/faults/internal/programtb"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic"
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // The durations and sizes of a run.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // A name identifies a register.

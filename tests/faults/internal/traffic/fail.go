@@ -1,8 +1,8 @@
 package traffic
 
 import (
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // Kill kills a process. When it returns, the process has ended, and a new process with a

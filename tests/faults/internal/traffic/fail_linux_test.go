@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/programtb"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 func TestProcessIsKilled(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // interval is how often a watch reads the clock.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // A hold is a lease that was granted to a client, as it is reported.

@@ -15,9 +15,9 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/resource"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // A fixture is a client in the process of the test.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/resource"
 	"github.com/reqlock/reqlock/tests/faults/internal/watchdog"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // closeTimeout bounds the closing of a Locker, and the end of the goroutines of go-redis

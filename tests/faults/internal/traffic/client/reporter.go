@@ -5,8 +5,8 @@ import (
 	"os"
 	"sync"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // A Report is one line of the output of a client process: a call as far as it is known, a

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 func TestReportsAreShort(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/tests/faults/internal/clock"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // The batch sizes of a client at full speed.
