@@ -1,9 +1,6 @@
 package failover
 
-import (
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
-)
+import "github.com/reqlock/reqlock/internal/testkit/redistest"
 
 // A loss is the part of a master's data that its failure loses.
 type loss int
@@ -20,7 +17,7 @@ type failure struct {
 	// isSplit is true if the old master runs commands until the repair.
 	isSplit bool
 	only    string // the deployment that has the failure, if the other has not
-	isFast  bool   // the fast tier has it
+	isFast  bool   // the fast tier runs it
 	// before runs before the first write.
 	before func(d *deployment, master *redistest.Server)
 	// fail makes the master fail, replace returns when there is another master, and
@@ -91,7 +88,5 @@ var failures = map[string]failure{
 	},
 }
 
-// runsOn reports whether the test of a deployment has the failure.
-func (f failure) runsOn(deployment string) bool {
-	return (f.only == "" || f.only == deployment) && (f.isFast || suite.IsFull())
-}
+// runsOn reports whether a deployment has the failure.
+func (f failure) runsOn(deployment string) bool { return f.only == "" || f.only == deployment }

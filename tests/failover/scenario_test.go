@@ -187,6 +187,9 @@ func TestAMasterIsReplaced(t *testing.T) {
 						continue
 					}
 					t.Run(name, func(t *testing.T) {
+						if !f.isFast {
+							suite.Full(t, "is one of all ways to replace a master")
+						}
 						s := &scenario{
 							deployment: d, t: t, failure: f, ledger: newLedger(), history: history.NewRecorder(), failed: make(chan struct{}),
 							promotion: promotion{done: make(chan struct{})},
