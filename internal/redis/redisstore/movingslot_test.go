@@ -29,13 +29,12 @@ func TestTransitionsWhileSlotMoves(t *testing.T) {
 	if len(tests) < 20 {
 		t.Errorf("only %d transitions begin with all keys", len(tests))
 	}
-	modes := 1 // the fast tier runs each transition in one of the modes
-	if suite.IsFull() {
-		modes = 2
-	}
-	for i := range modes * len(tests) {
+	for i := range 2 * len(tests) {
 		test, mode := tests[i%len(tests)], []string{"P", "S"}[(i+i/len(tests))%2]
 		t.Run(fmt.Sprintf("%s, mode %s", test.name, mode), func(t *testing.T) {
+			if i >= len(tests) {
+				suite.Full(t, "repeats the transition in the other mode")
+			}
 			s := newStore(t, rdb)
 			s.setMode(mode)
 			test.before.Put(t, rdb)

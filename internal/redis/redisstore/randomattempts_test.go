@@ -58,7 +58,7 @@ func (w *attemptSoak) allHappened() bool {
 // attempt runs beside another one or after the answer.
 func TestAttemptsAmongRandomFaults(t *testing.T) {
 	t.Parallel()
-	usually := "300ms"
+	usually := "300ms" // the full tier makes more random attempts
 	if suite.IsFull() {
 		usually = "2s"
 	}
