@@ -72,23 +72,33 @@ func TestAProcessIsKilled(t *testing.T) {
 
 //faults:row 14 limit: SIGSTOP while it holds
 func TestAProcessStandsStill(t *testing.T) {
-	checks := basicChecks()
-	if runsAlone(t) {
-		checks = withFairness(checks, true)
-	}
-	long := newOrders(shortTTL, shortTimeout, true, manyTurns)
-	long.Size.Turns = max(long.Size.Turns, 150) // the other processes must not finish meanwhile
-	scenario{
-		orders: long, checks: checks,
-		meanwhile: func(w *workers) {
-			w.until(0.1)
-			w.stopHolder(1)
-			if suite.IsFull() {
-				w.until(0.5)
-				w.stopForLong(2) // in any state
+	isAlone := runsAlone(t)
+	for name, test := range map[string]struct {
+		stop       func(w *workers)
+		inFastTier bool
+	}{
+		"while it holds": {func(w *workers) { w.stopHolder(1) }, true},
+		"in any state":   {func(w *workers) { w.stopForLong(2) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !test.inFastTier {
+				suite.Full(t, "mostly repeats the test with a process that waits")
 			}
-		},
-	}.run(t)
+			checks := basicChecks()
+			if isAlone {
+				checks = withFairness(checks, true)
+			}
+			long := newOrders(shortTTL, shortTimeout, true, manyTurns)
+			long.Size.Turns = max(long.Size.Turns, 150) // the other processes must not finish meanwhile
+			scenario{
+				orders: long, checks: checks,
+				meanwhile: func(w *workers) {
+					w.until(0.1)
+					test.stop(w)
+				},
+			}.run(t)
+		})
+	}
 }
 
 // stopHolder stops a process while it holds the key. Afterwards the holder must be
