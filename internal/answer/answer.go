@@ -1,6 +1,7 @@
 // Package answer has the type of an answer that an operator gives to a request: see
 // core.Answered. Only the adapters make one, so that each has the format and the filter of
-// an answer that a handler has given.
+// an answer that a handler has given. Package internal/adapter/record encodes and decodes the
+// bytes of a Record; this package only holds them, because core must not know their format.
 package answer
 
 // A Record is an answer of a request, as the adapters store it. An adapter's function Answer
