@@ -51,12 +51,7 @@ func (b *grpcEnvironment) killedProcess() {
 // awaitFree waits until the lock of an attempt is gone. It may be called from any goroutine.
 func (b *grpcEnvironment) awaitFree(endpoint string) {
 	b.Helper()
-	for late := time.Now().Add(patience); b.held("i:" + endpoint); time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			b.Errorf("the lock has not ended")
-			return
-		}
-	}
+	suite.EventuallyAnywhere(b.T, "the lock has ended", func() bool { return !b.held("i:" + endpoint) })
 }
 
 func leaseDies(b *grpcEnvironment) {

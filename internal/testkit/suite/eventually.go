@@ -21,13 +21,31 @@ const (
 // in a bubble of synctest. It calls the condition on the same goroutine.
 func Eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
+	if !holdsWithin(patience, condition) {
+		tb.Fatalf("after %v, still not: %s", patience, what)
+	}
+}
+
+// EventuallyAnywhere checks like Eventually, on any goroutine, such as that of a handler. If the
+// condition does not hold within ten seconds, it fails the test and returns. So the handler
+// returns, and its client gets a reply.
+func EventuallyAnywhere(tb testing.TB, what string, condition func() bool) {
+	tb.Helper()
+	if !holdsWithin(PatienceOfHandlers, condition) {
+		tb.Errorf("after %v, still not: %s", PatienceOfHandlers, what)
+	}
+}
+
+// holdsWithin returns true as soon as the condition holds, or false after the limit.
+func holdsWithin(limit time.Duration, condition func() bool) bool {
 	for begun := time.Now(); !condition(); {
 		waited := time.Since(begun)
-		if waited > patience {
-			tb.Fatalf("after %v, still not: %s", patience, what)
+		if waited > limit {
+			return false
 		}
 		time.Sleep(min(max(waited/10, shortPause), longPause))
 	}
+	return true
 }
 
 // Every returns a condition for Eventually that holds when the given one does, and that is

@@ -170,3 +170,18 @@ func TestReceiveAnywhereReturnsAndReportsAnErrorAfterTenSeconds(t *testing.T) {
 		}
 	})
 }
+
+func TestEventuallyAnywhereReturnsAndReportsAnErrorAfterTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, begun := &failing{}, time.Now()
+		EventuallyAnywhere(f, "a second passes", func() bool { return time.Since(begun) >= time.Second })
+		if took := time.Since(begun); took > time.Second+longPause || f.text != "" {
+			t.Errorf("returned after %v, and failed with %q", took, f.text)
+		}
+		begun = time.Now()
+		EventuallyAnywhere(f, "nothing", func() bool { return false })
+		if took := time.Since(begun); took < PatienceOfHandlers || took > PatienceOfHandlers+longPause || f.text == "" {
+			t.Errorf("returned after %v, and failed with %q", took, f.text)
+		}
+	})
+}
