@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,13 +190,13 @@ func TestClientGone(t *testing.T) {
 	}))
 	e.GET("/", ok, echolock.Middleware(locks.Locker, literal, core.WithWait(time.Minute)))
 	ctx, leave := context.WithCancel(t.Context())
-	go func() {
-		defer leave()
-		for locks.Waiting(theKey) == 0 && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	w := serve(e, newRequest(t, http.MethodGet, "/", "").WithContext(ctx))
+	defer leave()
+	answered := make(chan *httptest.ResponseRecorder, 1)
+	r := newRequest(t, http.MethodGet, "/", "").WithContext(ctx)
+	go func() { answered <- serve(e, r) }()
+	suite.Eventually(t, "the request waits", func() bool { return locks.Waiting(theKey) == 1 })
+	leave()
+	w := suite.Receive(t, "the request is answered", answered)
 	if w.Code != 499 || w.Body.Len() != 0 || w.Header().Get("Content-Type") != "" {
 		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
 	}

@@ -33,7 +33,7 @@ func (s *syncStore) acquireLane(key string) *lane {
 // client before.
 func makeFast(t *testing.T, s *syncStore) {
 	t.Helper()
-	for begun := time.Now(); time.Since(begun) < storetest.Patience; {
+	suite.Eventually(t, "a batch was fast", func() bool {
 		r := storetest.Request(storetest.Me1)
 		r.Key = "warm"
 		if _, err := s.Take(t.Context(), r); err != nil {
@@ -41,13 +41,9 @@ func makeFast(t *testing.T, s *syncStore) {
 		}
 		lane := s.acquireLane("warm")
 		lane.mu.Lock()
-		fast := lane.wasFast && lane.inFlight == nil
-		lane.mu.Unlock()
-		if fast {
-			return
-		}
-	}
-	t.Fatal("no batch was fast")
+		defer lane.mu.Unlock()
+		return lane.wasFast && lane.inFlight == nil
+	})
 }
 
 type result struct {

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -207,15 +206,13 @@ func clientWithoutRedirectsGetsTemporaryFaults(t *testing.T, m *movingSlot) {
 	all, free = m.questions(t, s, "after", movedFault)
 	m.ask(t, s, all...)
 	for _, r := range free {
-		for deadline := time.Now().Add(storetest.Patience); ; {
+		suite.Eventually(t, r.Key+" is granted", func() bool {
 			got := answerOf(s.Take(t.Context(), r))
-			if got == "granted" {
-				break
-			}
-			if got != movedFault || time.Now().After(deadline) {
+			if got != "granted" && got != movedFault {
 				t.Fatalf("got %q", got)
 			}
-		}
+			return got == "granted"
+		})
 	}
 	m.mustHold(t, free)
 }

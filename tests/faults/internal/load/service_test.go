@@ -203,10 +203,13 @@ func startInstance(t *testing.T, b *service, server *redistest.Server, number in
 	return s
 }
 
+// closeTimeout bounds the close of an instance.
+const closeTimeout = 60 * time.Second
+
 // close shuts the instance down gracefully.
 func (s *instance) close(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), awaitTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), closeTimeout)
 	defer cancel()
 	if err := s.http.Config.Shutdown(ctx); err != nil {
 		t.Errorf("shut down the server: %v", err)
