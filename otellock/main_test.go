@@ -54,9 +54,9 @@ type table map[string]int64
 
 // normal returns the name of an instrument and its sorted attributes.
 func normal(series string) string {
-	words := strings.Fields(series)
-	slices.Sort(words[1:])
-	return strings.Join(words, " ")
+	fields := strings.Fields(series)
+	slices.Sort(fields[1:])
+	return strings.Join(fields, " ")
 }
 
 // of returns the value of a series, whose attributes may have any order.

@@ -106,7 +106,7 @@ func (q *queue) rotateToken() {
 func (q *queue) releaseThenAsk(asked store.EnqueueRequest) {
 	e := q.engine
 	p := keyToken{asked.Key, asked.Token}
-	first := e.discards.claim(p, asked.Attempt)
+	first := e.discards.add(p, asked.Attempt)
 	r := store.ReleaseRequest{Target: asked.Target, Claim: asked.Claim, Waiter: asked.Waiter}
 	r = Abort.applyTo(r, asked.Attempt, nil)
 	q.releasingToken = true

@@ -23,7 +23,7 @@ func (e *Engine) discardAsync(p keyToken, attempt *Attempt, over time.Time) {
 	if attempt != nil {
 		over = time.Now().Add(abortTimeout)
 	}
-	if e.discards.claim(p, attempt) {
+	if e.discards.add(p, attempt) {
 		e.runDiscard(p, over)
 	}
 }
@@ -33,12 +33,12 @@ func (e *Engine) discardAsync(p keyToken, attempt *Attempt, over time.Time) {
 // only: the next hint causes another, and a key of a server that does not answer must
 // not occupy one of the few places.
 func (e *Engine) discardHinted(p keyToken) {
-	if !e.isClosing() && e.discards.claimHinted(p) {
+	if !e.isClosing() && e.discards.addHinted(p) {
 		e.runDiscard(p, time.Time{})
 	}
 }
 
-// runDiscard discards a token that the caller has claimed.
+// runDiscard discards a token that the caller has added to the set.
 func (e *Engine) runDiscard(p keyToken, over time.Time) {
 	e.spawn(func() {
 		for ended := false; !ended; ended = e.discards.complete(p) {

@@ -26,9 +26,9 @@ type discardEntry struct {
 	hinted  bool // only a hint has named the token
 }
 
-// claim reports whether the caller has to discard the token. If the token is being
+// add adds a token, and reports whether the caller has to discard it. If the token is being
 // discarded already, it will be discarded once more after that.
-func (d *discardSet) claim(p keyToken, attempt *Attempt) bool {
+func (d *discardSet) add(p keyToken, attempt *Attempt) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t, found := d.entries[p]
@@ -44,9 +44,9 @@ func (d *discardSet) claim(p keyToken, attempt *Attempt) bool {
 	return !found
 }
 
-// claimHinted is claim for a token that only a hint has named. It ignores the hint if
+// addHinted is add for a token that only a hint has named. It ignores the hint if
 // there are too many of them.
-func (d *discardSet) claimHinted(p keyToken) bool {
+func (d *discardSet) addHinted(p keyToken) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t, found := d.entries[p]

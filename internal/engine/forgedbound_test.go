@@ -243,15 +243,15 @@ func TestRoomOfTokensFromHints(t *testing.T) {
 	t.Parallel()
 	var d discardSet
 	for i := range maxHinted {
-		if !d.claimHinted(keyToken{"k", strconv.Itoa(i)}) {
+		if !d.addHinted(keyToken{"k", strconv.Itoa(i)}) {
 			t.Fatalf("token %d was refused", i)
 		}
 	}
 	first, more, full := keyToken{"k", "0"}, keyToken{"k", "more"}, keyToken{"k", "full"}
-	if d.claim(first, nil) || !d.claimHinted(more) || d.claimHinted(full) {
+	if d.add(first, nil) || !d.addHinted(more) || d.addHinted(full) {
 		t.Error("a token that is found dead makes room for not just one other")
 	}
-	if d.complete(first) || !d.complete(first) || d.claimHinted(full) {
+	if d.complete(first) || !d.complete(first) || d.addHinted(full) {
 		t.Error("the end of a token that was found dead makes room a second time")
 	}
 }

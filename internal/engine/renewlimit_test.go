@@ -34,12 +34,12 @@ func TestSimultaneousRenewalsAreLimited(t *testing.T) {
 		e, s, events := newEngine()
 		holds := holdMany(t, e)
 		var mu sync.Mutex
-		flying, most := 0, 0
+		inFlight, most := 0, 0
 		count := func(n int) {
 			mu.Lock()
 			defer mu.Unlock()
-			flying += n
-			most = max(most, flying)
+			inFlight += n
+			most = max(most, inFlight)
 		}
 		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "renew" {

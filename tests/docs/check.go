@@ -102,7 +102,7 @@ func (c *checker) check(u unit) {
 	config := types.Config{Importer: c.importer, Error: func(err error) {
 		var wrong types.Error
 		if errors.As(err, &wrong) {
-			c.judge(u, wrong)
+			c.reportTypeError(u, wrong)
 		}
 	}}
 	p, _ := config.Check(u.file.Name.Name, c.fset, files, nil) // the errors were reported one by one
@@ -111,8 +111,8 @@ func (c *checker) check(u unit) {
 	}
 }
 
-// judge reports an error of types, unless a snippet may have it, or another error causes it.
-func (c *checker) judge(u unit, wrong types.Error) {
+// reportTypeError reports an error of types, unless a snippet may have it, or another error causes it.
+func (c *checker) reportTypeError(u unit, wrong types.Error) {
 	if strings.Contains(wrong.Msg, "(unknown type)") {
 		return
 	}

@@ -92,7 +92,7 @@ func outcomeTables(page string) []outcomeTable {
 	})
 }
 
-// heads returns the numbers of columns by the first words of their heads.
+// heads returns the number of each column by the first part of its head, in lower case.
 func heads(cells []string) map[string]int {
 	columns := make(map[string]int)
 	for i, cell := range cells {

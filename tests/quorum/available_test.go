@@ -43,7 +43,7 @@ func (d *deployment) testMinority(t *testing.T, name string, r row) {
 
 	burst.group.Wait()
 	burst.lockByEach(name+"-faulty", methods()...)
-	young := d.processes[1].hold(t, name+"-young")
+	recent := d.processes[1].hold(t, name+"-recent")
 	burst.group.Wait()
 	old.awaitRenewal(t, injected)
 	if err := old.release(); err != nil {
@@ -52,14 +52,14 @@ func (d *deployment) testMinority(t *testing.T, name string, r row) {
 	waiters.group.Wait()
 
 	repair()
-	d.awaitVotes(t, young)
+	d.awaitVotes(t, recent)
 	burst.lockByEach(name+"-repaired", methods()...)
 	burst.group.Wait()
-	young.wantValid(t)
-	if err := young.release(); err != nil {
-		t.Errorf("release of the young lease: %v", err)
+	recent.wantValid(t)
+	if err := recent.release(); err != nil {
+		t.Errorf("release of the recent lease: %v", err)
 	}
-	d.awaitFree(t, name+"-young")
+	d.awaitFree(t, name+"-recent")
 	end()
 	steady.group.Wait()
 	checkHistory(t, d.history)

@@ -71,7 +71,7 @@ func (d *deployment) testMajority(t *testing.T, name string, r row) {
 	all.lockByEach(name+"-old", byLock, byDo, byHTTP)
 	all.lockByEach(name+"-repaired", byLock, byDo, byHTTP)
 	all.group.Wait()
-	d.awaitAllVotes(t, name+"-young")
+	d.awaitAllVotes(t, name+"-recent")
 	checkHistory(t, d.history)
 }
 

@@ -58,14 +58,14 @@ func TestCutBatchAtEachByte(t *testing.T) {
 		w := dialWire(t, proxy.Addr())
 		w.send(aBatch...)
 		executed := wholly(sent, commands)
-		said := strings.Join(theReplies[:executed], "")
-		said = said[:min(replies, len(said))]
-		if got := w.rest(); got != said {
-			t.Errorf("cut at %d, %d: heard %q, want %q", commands, replies, got, said)
+		wantReceived := strings.Join(theReplies[:executed], "")
+		wantReceived = wantReceived[:min(replies, len(wantReceived))]
+		if got := w.rest(); got != wantReceived {
+			t.Errorf("cut at %d, %d: received %q, want %q", commands, replies, got, wantReceived)
 		}
-		heard := wholly(theReplies, len(said))
+		delivered := wholly(theReplies, len(wantReceived))
 		for i, outcome := range suite.Receive(t, "the results of the batch", cut) {
-			want := CutCommand{Command: strings.Fields(aBatch[i]), Bytes: len(sent[i]), Delivered: i < heard}
+			want := CutCommand{Command: strings.Fields(aBatch[i]), Bytes: len(sent[i]), Delivered: i < delivered}
 			if i < executed {
 				want.Reply = theReplies[i]
 			}
@@ -103,7 +103,7 @@ func TestCutBatchLeavesOthersAlone(t *testing.T) {
 	other.expect("+PONG\r\n")
 	w.send("GET cut:k")
 	if got := w.rest(); got != "+OK\r\n$1" {
-		t.Errorf("heard %q", got)
+		t.Errorf("received %q", got)
 	}
 	if outcomes := suite.Receive(t, "the results of the batch", cut); len(outcomes) != 2 || !outcomes[0].Delivered || outcomes[1].Delivered {
 		t.Errorf("outcomes %+v", outcomes)
@@ -201,6 +201,6 @@ func TestCutBatchLetsPushMessagesPass(t *testing.T) {
 		t.Errorf("%+v", outcomes)
 	}
 	if got := w.rest(); strings.Contains(got, "PONG") {
-		t.Errorf("heard %q", got)
+		t.Errorf("received %q", got)
 	}
 }

@@ -13,16 +13,16 @@ func TestPartitionHoldsCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proxy, observer := newPair(t)
-			patient, tired := dialWire(t, proxy.Addr()), dialWire(t, proxy.Addr())
-			for _, w := range []*wire{patient, tired} {
+			kept, closed := dialWire(t, proxy.Addr()), dialWire(t, proxy.Addr())
+			for _, w := range []*wire{kept, closed} {
 				w.send("PING")
 				w.expect("+PONG\r\n")
 			}
 			proxy.Partition()
-			patient.send("INCR patient")
-			tired.send("INCR tired")
-			patient.expectSilence()
-			tired.hangUp()
+			kept.send("INCR kept")
+			closed.send("INCR closed")
+			kept.expectSilence()
+			closed.hangUp()
 			if n := observer.DBSize(t.Context()).Val(); n != 0 {
 				t.Fatal("a command got through the partition")
 			}
@@ -32,11 +32,11 @@ func TestPartitionHoldsCommands(t *testing.T) {
 
 			heal(proxy)
 			if name == "delayed" {
-				patient.expect(":1\r\n")
-				awaitKey(t, observer, "tired", "1")
+				kept.expect(":1\r\n")
+				awaitKey(t, observer, "closed", "1")
 				return
 			}
-			patient.expectClosed()
+			kept.expectClosed()
 			if err := proxy.Client(t).Ping(t.Context()).Err(); err != nil {
 				t.Fatalf("healed: %v", err)
 			}

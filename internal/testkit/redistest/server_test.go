@@ -92,15 +92,15 @@ func TestLaunchOnTakenPort(t *testing.T) {
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
 	server := Start(t)
-	patient, tired := dialWire(t, server.Addr()), dialWire(t, server.Addr())
+	kept, closed := dialWire(t, server.Addr()), dialWire(t, server.Addr())
 
 	server.Pause()
-	patient.send("PING")
-	tired.send("INCR n")
-	patient.expectSilence()
-	tired.hangUp()
+	kept.send("PING")
+	closed.send("INCR n")
+	kept.expectSilence()
+	closed.hangUp()
 	server.Resume()
-	patient.expect("+PONG\r\n")
+	kept.expect("+PONG\r\n")
 	// The server has received the command while it was stopped.
 	awaitKey(t, server.Client(t), "n", "1")
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// word finds what may be a name in a comment.
-var word = regexp.MustCompile(`"[^"]*"|[A-Za-z]\w*(?:\.[A-Za-z]\w*)*`)
+// candidate finds what may be a name in a comment.
+var candidate = regexp.MustCompile(`"[^"]*"|[A-Za-z]\w*(?:\.[A-Za-z]\w*)*`)
 
-// marked returns a text with its names as code: those that the package exports and that are
-// no plain words, those of other packages, and all that is in quotes. A word that begins a
-// sentence is a plain word, unless it has another capital.
+// marked returns a text with its names as code: those that the package exports, those of other
+// packages, and all that is in quotes. Exception: an exported name that begins the text and has
+// no other capital is plain English.
 func marked(p *doc.Package, text string) string {
 	exported := names(p)
-	return word.ReplaceAllStringFunc(text, func(w string) string {
+	return candidate.ReplaceAllStringFunc(text, func(w string) string {
 		isStart := text != w && strings.HasPrefix(text, w) && !strings.ContainsAny(w[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 		if strings.ContainsAny(w, `."`) || exported[w] && !isStart {
 			return "`" + w + "`"

@@ -11,7 +11,7 @@ func middlewareOrder() string {
 	var c canvas
 	c.text("title goodtext", start, 12, 26, "Right: the timeout outside")
 	c.text("code", start, 12, 50, `http.TimeoutHandler(lock(handler), ...)`)
-	c.onion(12, []layer{
+	c.nestedBoxes(12, []layer{
 		{"recover, log", ""},
 		{"http.TimeoutHandler", "late"},
 		{"authentication, rate limit", ""},
@@ -25,7 +25,7 @@ func middlewareOrder() string {
 		"No second request runs before that.")
 	c.text("title badtext", start, 404, 26, "Wrong: the timeout inside")
 	c.text("code", start, 404, 50, `lock(http.TimeoutHandler(handler, ...))`)
-	c.onion(404, []layer{
+	c.nestedBoxes(404, []layer{
 		{"recover, log", ""},
 		{"authentication, rate limit", ""},
 		{"Idempotent", ""},
@@ -41,8 +41,8 @@ func middlewareOrder() string {
 		"Wrong: it is inside the lock, so the lock is released at the timeout while the handler still runs.")
 }
 
-// onion draws layers inside each other, from the outside.
-func (c *canvas) onion(x float64, layers []layer) {
+// nestedBoxes draws a box for each layer, the outermost first.
+func (c *canvas) nestedBoxes(x float64, layers []layer) {
 	const (
 		top, width, height = 66.0, 344.0, 254.0
 		side, head, foot   = 16.0, 28.0, 14.0

@@ -14,8 +14,8 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
 
-// shellWords returns the arguments that a shell reads from a command line.
-func shellWords(t *testing.T, line string) []string {
+// shellArgs returns the arguments that a shell reads from a command line.
+func shellArgs(t *testing.T, line string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+line).Output()
 	if err != nil {
@@ -25,8 +25,8 @@ func shellWords(t *testing.T, line string) []string {
 }
 
 func TestShellReadsQuotedArguments(t *testing.T) {
-	args := []string{"plain", "/a/b-c_1.json", "two words", "it's", "", "^a$", "$HOME", "a;b", "*", "\\", "~"}
-	if got := shellWords(t, strings.TrimPrefix(commandLine(args...), "go run . ")); !slices.Equal(got, args) {
+	args := []string{"plain", "/a/b-c_1.json", "with space", "it's", "", "^a$", "$HOME", "a;b", "*", "\\", "~"}
+	if got := shellArgs(t, strings.TrimPrefix(commandLine(args...), "go run . ")); !slices.Equal(got, args) {
 		t.Errorf("%s is read as %q", commandLine(args...), got)
 	}
 	if got := quote("/a/b-c_1.json"); got != "/a/b-c_1.json" {

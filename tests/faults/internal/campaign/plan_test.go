@@ -101,7 +101,7 @@ func TestNamesChooseFaults(t *testing.T) {
 func TestARunSaysHowToPlayItAgain(t *testing.T) {
 	r := Run{Fault: three()[1], On: fault.OnCluster, Seed: 77}
 	for _, out := range []string{"out", "/kept", "a place of ours"} {
-		args := shellWords(t, strings.TrimPrefix(r.Command(out), "go run . "))
+		args := shellArgs(t, strings.TrimPrefix(r.Command(out), "go run . "))
 		s, err := Parse(&strings.Builder{}, args)
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 
 // A Fault is one way in which a system can fail.
 type Fault struct {
-	// Name describes the fault in a few words, joined by dashes.
+	// Name describes the fault as a short phrase, joined by dashes.
 	Name string
 	// On lists the deployments that the fault can happen to.
 	On []Deployment
@@ -52,10 +52,10 @@ func All() []Fault {
 
 // singleFaults returns the faults of one server, of the network and of clients.
 func singleFaults() []Fault {
-	calm := Fault{Name: "calm", On: allDeployments(), Inject: func(s *System) {
+	nothingFails := Fault{Name: "nothing-fails", On: allDeployments(), Inject: func(s *System) {
 		s.runFor(3, 4)
 		s.awaitGrants()
 	}}
-	return slices.Concat([]Fault{calm}, serverFaults(), failFastFaults(), dataFaults(), errorFaults(),
+	return slices.Concat([]Fault{nothingFails}, serverFaults(), failFastFaults(), dataFaults(), errorFaults(),
 		networkFaults(), commandFaults(), lateFaults(), clientFaults(), minHoldFaults(), sharedFaults(), speedFaults(), forgerFaults(), stormFaults())
 }

@@ -42,7 +42,7 @@ func evidence() map[string]func(*result) bool {
 	// connection closed, before a read of go-redis times out.
 	unanswered := func(s *result) bool { return s.slowest >= commandTimeout || s.sawError("timeout", "deadline") }
 	return map[string]func(*result) bool{
-		"calm":                        func(s *result) bool { return s.runs == 0 && !s.sawError("refused", "reset") },
+		"nothing-fails":               func(s *result) bool { return s.runs == 0 && !s.sawError("refused", "reset") },
 		"server-crashes":              restarted,
 		"server-crashes-and-is-empty": restarted,
 		"server-stands-still":         unanswered,

@@ -191,16 +191,16 @@ func (p *inProcess) dial(ctx context.Context, network, addr string) (net.Conn, e
 	return conn, nil
 }
 
-// stop ends a process: without errors if peace is set, else like a crash, with open
+// stop ends a process: without errors if clean is set, else like a crash, with open
 // connections.
-func (w *inProcessWorkload) stop(number int, peace bool) {
+func (w *inProcessWorkload) stop(number int, clean bool) {
 	w.mu.Lock()
 	p := w.running[number]
 	delete(w.running, number)
 	w.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if !peace {
+	if !clean {
 		cancel()
 		p.mu.Lock()
 		p.dead = true

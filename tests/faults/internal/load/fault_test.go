@@ -12,10 +12,10 @@ func TestFaultsOfAnswersAreFound(t *testing.T) {
 	t.Parallel()
 	opened := time.Now()
 	plain := &request{name: "a", wait: shortWait}
-	robbed := &request{name: "e", once: "m", wait: longWait} // of its lease
+	lostAttempt := &request{name: "e", once: "m", wait: longWait}
 	first, copied := &request{name: "b", once: "k", wait: longWait}, &request{name: "c", once: "k", wait: longWait}
 	other := &request{name: "d", once: "l"}
-	of := map[string]*request{"a": plain, "b": first, "c": copied, "d": other, "e": robbed}
+	of := map[string]*request{"a": plain, "b": first, "c": copied, "d": other, "e": lostAttempt}
 	refusal := func(r *request, status int, code string) answer {
 		return answer{request: r, at: opened.Add(time.Minute), status: status, code: code, retry: code != "outcome_unknown"}
 	}
@@ -45,7 +45,7 @@ func TestFaultsOfAnswersAreFound(t *testing.T) {
 		"a refusal of what ran":      {refusal(plain, http.StatusServiceUnavailable, "unavailable"), "a", "that ran"},
 		"a refusal too early":        {soon(early), "", "before the wait"},
 		"one of a lost lock":         {soon(refusal(plain, http.StatusConflict, "wait_timeout")), "", "before the wait"},
-		"one of a lost attempt":      {soon(refusal(robbed, http.StatusConflict, "wait_timeout")), "", ""},
+		"one of a lost attempt":      {soon(refusal(lostAttempt, http.StatusConflict, "wait_timeout")), "", ""},
 		"an unknown outcome of a lock": {
 			refusal(plain, http.StatusConflict, "outcome_unknown"), "", "idempotent",
 		},

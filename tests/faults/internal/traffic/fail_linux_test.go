@@ -36,8 +36,8 @@ func TestProcessIsKilled(t *testing.T) {
 		if !slices.Contains(clients[op.Process], op.Client) {
 			clients[op.Process] = append(clients[op.Process], op.Client)
 		}
-		switch unheard := op.Return == 0; {
-		case unheard && op.Process != 1:
+		switch neverReturned := op.Return == 0; {
+		case neverReturned && op.Process != 1:
 			t.Errorf("%+v", op)
 		case op.Process == 1 && op.Call > after:
 			t.Errorf("the dead calls: %+v", op)

@@ -121,7 +121,7 @@ func TestAttempts(t *testing.T) {
 		{"refused, although no attempt began", func(t *builder) {
 			begin(t, 2, 600, 601, history.Interrupted, reject)
 		}, []string{"attempts", "errors"}},
-		{"refused, since one unheard may have begun", func(t *builder) {
+		{"refused, since one that never returned may have begun", func(t *builder) {
 			begin(t, 1, 1, 0, history.None, reject)
 			t.kill(1, 10)
 			begin(t, 2, 600, 601, history.Interrupted, reject)
@@ -168,7 +168,7 @@ func TestAttempts(t *testing.T) {
 			t.begin(2, "p", "b", 600, 601, 3, rerun)
 			t.kill(2, 610)
 		}, []string{"attempts"}},
-		{"died, and run again, counted with one unheard", func(t *builder) {
+		{"died, and run again, counted with one that never returned", func(t *builder) {
 			t.begin(1, "p", "a", 1, 2, 1, rerun)
 			begin(t, 3, 5, 0, history.None, rerun)
 			t.kill(1, 10)

@@ -51,9 +51,9 @@ func (s *summary) mayBeDisrupted(process int, from, to int64) bool {
 }
 
 // mayBeDisruptedBy is mayBeDisrupted for the disruptions that match.
-func (s *summary) mayBeDisruptedBy(process int, from, to int64, hurts func(history.Disruption) bool) bool {
+func (s *summary) mayBeDisruptedBy(process int, from, to int64, matches func(history.Disruption) bool) bool {
 	for _, t := range s.Disruptions {
-		if !isStall(t) && hurts(t) && t.From <= to && after(s.redialUntil(process, t.To), s.recoveryTime()) >= from {
+		if !isStall(t) && matches(t) && t.From <= to && after(s.redialUntil(process, t.To), s.recoveryTime()) >= from {
 			return true
 		}
 	}

@@ -78,16 +78,16 @@ func (s *summary) unservedCall(key lock) (asked *history.Op) {
 	if s.Recovered == 0 {
 		return nil
 	}
-	calm := s.Recovered
+	servedFrom := s.Recovered
 	if key.attempt {
-		calm += s.TTL + s.Claim
+		servedFrom += s.TTL + s.Claim
 	}
 	for _, op := range s.calls[key] {
 		switch {
 		case op.Kind == history.Begin && op.Return >= s.Recovered && op.Outcome != history.WaitTimeout:
 			return nil
 		case op.Kind == history.Lock, op.Kind == history.Begin && op.Wait > int64(clockSkew):
-			if op.Call >= calm && s.killedAt(op.Process) == never {
+			if op.Call >= servedFrom && s.killedAt(op.Process) == never {
 				asked = op
 			}
 		}

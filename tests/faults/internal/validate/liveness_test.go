@@ -8,10 +8,10 @@ import (
 
 func TestLiveness(t *testing.T) {
 	t.Parallel()
-	calm := func(t *builder) { t.Recovered = 50_000 * ms }
+	recovered := func(t *builder) { t.Recovered = 50_000 * ms }
 	late := func(at int64, wait int64) func(*builder) {
 		return func(t *builder) {
-			calm(t)
+			recovered(t)
 			t.grant(2, "k", "a", 40_000, at, 10).Wait = wait * ms
 			t.lease("a").ValidUntil = (at + ttl) * ms
 			t.release("a", at+1, at+2)
@@ -42,7 +42,7 @@ func TestLiveness(t *testing.T) {
 		{"served late", late(61_000, 0), []string{"liveness"}},
 		{"served late, who might have had to wait for as long", late(61_000, 30_000), nil},
 		{"served late by a call after all was well", func(t *builder) {
-			calm(t)
+			recovered(t)
 			t.grant(2, "k", "a", 52_000, 62_001, 10).ValidUntil = 63_000 * ms
 			t.release("a", 62_010, 62_011)
 		}, []string{"liveness"}},
@@ -57,34 +57,34 @@ func TestLiveness(t *testing.T) {
 			t.call(2, history.Begin, "p", 1, 1200, history.WaitTimeout).Wait = 1100 * ms
 		}, []string{"liveness"}},
 		{"a payment that is stuck", func(t *builder) {
-			calm(t)
+			recovered(t)
 			stuck(t)
 			t.call(2, history.Begin, "p", 52_000, 52_200, history.WaitTimeout).Wait = 200 * ms
 		}, []string{"liveness"}},
 		{"a payment that was stuck", func(t *builder) {
-			calm(t)
+			recovered(t)
 			stuck(t)
 			t.call(2, history.Begin, "p", 52_000, 52_200, history.WaitTimeout).Wait = 200 * ms
 			t.call(2, history.Begin, "p", 53_000, 53_200, history.Interrupted).Wait = 200 * ms
 		}, nil},
 		{"a payment that may be stuck for a TTL", func(t *builder) {
-			calm(t)
+			recovered(t)
 			stuck(t)
 			t.call(2, history.Begin, "p", 50_000+ttl, 50_200+ttl, history.WaitTimeout).Wait = 200 * ms
 		}, nil},
 		{"never served again", func(t *builder) {
-			calm(t)
+			recovered(t)
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.release("a", 10, 12)
 			t.call(2, history.Lock, "k", 51_000, 52_000, history.WaitTimeout).Wait = 1000 * ms
 		}, []string{"liveness"}},
 		{"never asked for again", func(t *builder) {
-			calm(t)
+			recovered(t)
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.release("a", 10, 12)
 		}, nil},
 		{"held throughout", func(t *builder) {
-			calm(t)
+			recovered(t)
 			t.grant(1, "k", "a", 1, 3, 10)
 			t.call(2, history.Lock, "k", 51_000, 52_000, history.WaitTimeout).Wait = 1000 * ms
 		}, nil},

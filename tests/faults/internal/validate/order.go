@@ -76,15 +76,15 @@ func (s *summary) isFirstWaiter(key lock, op *history.Op) bool {
 func (s *summary) overtaker(key lock, op *history.Op) *lease {
 	delay := s.delays(op)
 	joined := op.Call + s.joinTime() + delay
-	opening := int64(never) // when the waiter was passed first
+	firstPassed := int64(never) // when the waiter was passed first
 	passed := map[int]map[string]bool{}
 	for _, l := range s.leases[key] {
 		process := l.grant.Process
 		if process == op.Process || l.requested <= joined || l.grant.Return+int64(schedulingDelay)+delay >= op.Return {
 			continue
 		}
-		opening = min(opening, l.grant.Return)
-		if !op.IsShared() && l.grant.IsShared() && l.grant.Return <= opening+int64(schedulingDelay)+delay {
+		firstPassed = min(firstPassed, l.grant.Return)
+		if !op.IsShared() && l.grant.IsShared() && l.grant.Return <= firstPassed+int64(schedulingDelay)+delay {
 			continue
 		}
 		if passed[process] == nil {

@@ -208,9 +208,9 @@ func TestMutationsAreFound(t *testing.T) {
 func TestFlawedServersAreFound(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		flaw  flaw
-		check string
-		calm  bool // nothing is lost
+		flaw     flaw
+		check    string
+		lossless bool
 	}{
 		{secondHolder, "linearizability", false},
 		{secondHolder, "mutual-exclusion", false},
@@ -232,7 +232,7 @@ func TestFlawedServersAreFound(t *testing.T) {
 			t.Parallel()
 			found := 0
 			for seed := range uint64(20) {
-				if slices.Contains(checksOf(All(simulateFlawed(seed, 1000, !test.calm, test.flaw))), test.check) {
+				if slices.Contains(checksOf(All(simulateFlawed(seed, 1000, !test.lossless, test.flaw))), test.check) {
 					found++
 				}
 			}

@@ -64,8 +64,8 @@ func (s *summary) unexplainedOutcome(op *history.Op) string {
 // before it, or returns "". Before the beginning all clients connect at once, which may
 // take long.
 func (s *summary) unexplainedFailure(op *history.Op) string {
-	hurts := func(t history.Disruption) bool { return !isHarmless(t, op) }
-	if op.Call < s.Begun || s.mayBeDisruptedBy(op.Process, op.Call, op.Return, hurts) || s.mayBeSlow(op.Call, op.Return) || s.hasLagged(op) {
+	isHarmful := func(t history.Disruption) bool { return !isHarmless(t, op) }
+	if op.Call < s.Begun || s.mayBeDisruptedBy(op.Process, op.Call, op.Return, isHarmful) || s.mayBeSlow(op.Call, op.Return) || s.hasLagged(op) {
 		return ""
 	}
 	return "although nothing was disrupted"
