@@ -237,7 +237,7 @@ func TestOutageOfAMajority(t *testing.T) {
 }
 
 // A waiter keeps its place in a failover that takes longer than the time of WithFailFast.
-func TestWaiterRidesThroughAFailover(t *testing.T) {
+func TestWaiterKeepsItsPlaceInAFailover(t *testing.T) {
 	t.Parallel()
 	sentinels := redistest.StartSentinel(t)
 	rdb := sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = 500 * time.Millisecond })

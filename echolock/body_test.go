@@ -172,8 +172,7 @@ func TestDecompress(t *testing.T) {
 // slowly returns a body of unknown length.
 func slowly(body string) io.Reader { return io.MultiReader(strings.NewReader(body)) }
 
-// A middleware outside the lock finds the form that the handler has parsed.
-func TestFormOutside(t *testing.T) {
+func TestOuterMiddlewareSeesTheParsedForm(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	e := newEcho()

@@ -94,7 +94,7 @@ func TestRegistrationPanics(t *testing.T) {
 }
 
 // A Skipper and ErrSkip both run requests with no lock, past one that is held.
-func TestSkipped(t *testing.T) {
+func TestSkippedRequestRunsWithoutLock(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	defer locks.Hold(theKey)()

@@ -232,7 +232,7 @@ func TestRefusedThenReplayed(t *testing.T) {
 	}
 }
 
-func TestNoAttempt(t *testing.T) {
+func TestAttemptFromContextWithoutAttempt(t *testing.T) {
 	t.Parallel()
 	c := newEcho().AcquireContext()
 	if attempt, within := echolock.AttemptFromContext(c); within || attempt != nil {

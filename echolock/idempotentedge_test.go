@@ -15,8 +15,7 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// Routes of two hosts are two routes.
-func TestIdempotentHosts(t *testing.T) {
+func TestIdempotentRoutesOfTwoHostsDiffer(t *testing.T) {
 	t.Parallel()
 	e := newEcho()
 	locks := locktest.New(t).Locker

@@ -21,7 +21,7 @@ import (
 
 // Recover may stand on either side of the lock. Outside, it answers after the lock is
 // freed; inside, while the lock is held.
-func TestRecover(t *testing.T) {
+func TestRecoverOnEitherSideOfTheLock(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	lock := echolock.Middleware(locks.Locker, literal)
@@ -88,7 +88,7 @@ func TestAuthentication(t *testing.T) {
 
 // ContextTimeout around the lock limits the wait too. The lock answers,
 // although ContextTimeout wraps the error.
-func TestContextTimeoutAround(t *testing.T) {
+func TestContextTimeoutOutsideLimitsTheWait(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	defer locks.Hold(theKey)()
@@ -104,7 +104,7 @@ func TestContextTimeoutAround(t *testing.T) {
 
 // ContextTimeout behind the lock limits the handler. The lock is held while the
 // handler runs.
-func TestContextTimeoutInside(t *testing.T) {
+func TestContextTimeoutInsideLimitsTheHandler(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	e := newEcho()
@@ -129,7 +129,7 @@ func TestContextTimeoutInside(t *testing.T) {
 // goroutine and the outer middlewares race for the context.
 //
 //faults:row 40
-func TestDeprecatedTimeoutAround(t *testing.T) {
+func TestDeprecatedTimeoutOutsideKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	timeout := middleware.TimeoutWithConfig(middleware.TimeoutConfig{Timeout: time.Minute}) //nolint:staticcheck // people have it
@@ -177,7 +177,7 @@ func TestCORS(t *testing.T) {
 
 // Gzip may stand on either side of the lock. An error that is rendered after all
 // middlewares is not compressed.
-func TestGzip(t *testing.T) {
+func TestGzipOnEitherSideOfTheLock(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	lock := echolock.Middleware(locks.Locker, literal)
@@ -206,7 +206,7 @@ func TestGzip(t *testing.T) {
 
 // A middleware outside gets the refusal as an error, and may answer with a success
 // instead.
-func TestFallbackOutside(t *testing.T) {
+func TestOuterMiddlewareMayAnswerARefusal(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	defer locks.Hold(theKey)()
@@ -231,7 +231,7 @@ func TestFallbackOutside(t *testing.T) {
 
 // A middleware outside may retry a refused request. The answer of the handler then
 // has nothing of the refusal.
-func TestRetryOutside(t *testing.T) {
+func TestOuterMiddlewareMayRetryARefusal(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		handler echo.HandlerFunc

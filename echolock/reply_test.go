@@ -175,7 +175,7 @@ func TestCustomHTTPErrorHandler(t *testing.T) {
 
 // If the client has disconnected, the answer is only a status, and the application's
 // log gets the error.
-func TestClientGone(t *testing.T) {
+func TestDisconnectedClientGetsOnlyAStatus(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	defer locks.Hold(theKey)()

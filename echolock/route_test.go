@@ -134,7 +134,7 @@ func TestUnknownRoutes(t *testing.T) {
 }
 
 // A middleware of e.Use runs after routing, so the parameters are known.
-func TestUse(t *testing.T) {
+func TestUseRunsAfterRouting(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	e := newEcho()

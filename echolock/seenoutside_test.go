@@ -42,7 +42,7 @@ var answers = map[string]echo.HandlerFunc{
 
 // A middleware outside and the client see the same answer as without Idempotent.
 // Exception: the error that a handler returns.
-func TestSeenOutside(t *testing.T) {
+func TestOuterMiddlewareSeesTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	for name, handler := range answers {

@@ -58,7 +58,7 @@ func TestContextWithFallback(t *testing.T) {
 // A copy of c keeps the lease, and its context ends with the lease.
 //
 //faults:row 37: the copy that Gin gives to goroutines
-func TestCopy(t *testing.T) {
+func TestCopyOfContextKeepsTheLease(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	var kept *gin.Context
@@ -127,8 +127,7 @@ func TestFromContextWithoutRequest(t *testing.T) {
 	}
 }
 
-// A middleware before the lock finds the form that the handler has parsed.
-func TestFormOutside(t *testing.T) {
+func TestOuterMiddlewareSeesTheParsedForm(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	r := gin.New()

@@ -16,7 +16,7 @@ import (
 
 // The lock is held from the middleware to the end of the last handler. It is free
 // when an outer middleware continues after c.Next.
-func TestChain(t *testing.T) {
+func TestLockIsHeldUntilTheLastHandlerEnds(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	var steps []string
@@ -58,7 +58,7 @@ func TestAbortUnderTheLock(t *testing.T) {
 }
 
 // A request that skips the lock runs while another request holds it.
-func TestSkip(t *testing.T) {
+func TestSkippedRequestRunsWithoutLock(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	release := locks.Hold(theKey)
@@ -80,7 +80,7 @@ func TestSkip(t *testing.T) {
 }
 
 // Also locks more keys, and FromContext returns the lease of the first key.
-func TestAlso(t *testing.T) {
+func TestAlsoLocksMoreKeys(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	r := gin.New()

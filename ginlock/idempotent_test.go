@@ -55,7 +55,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 
 // An answer of a middleware outside is not stored. The outcome is unknown, unless the
 // handler has set a status that frees the key or the application knows the error.
-func TestAnsweredOutside(t *testing.T) {
+func TestAnswerOfOuterMiddlewareIsNotStored(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()
 	locks := locktest.New(t).Locker
@@ -136,7 +136,7 @@ func TestIdempotentUnknownRoute(t *testing.T) {
 
 // The fingerprint covers a body that a middleware has bound, and the handler can bind
 // it again.
-func TestBoundBody(t *testing.T) {
+func TestFingerprintCoversABoundBody(t *testing.T) {
 	t.Parallel()
 	type payment struct{ Amount int }
 	engine := gin.New()
@@ -158,8 +158,7 @@ func TestBoundBody(t *testing.T) {
 	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/", "long", `{"Amount":7, "More":8}`), http.StatusRequestEntityTooLarge, "body_too_large")
 }
 
-// A body that a middleware has consumed is not an empty body.
-func TestBodyTakenAway(t *testing.T) {
+func TestConsumedBodyIsNotAnEmptyBody(t *testing.T) {
 	t.Parallel()
 	engine := gin.New()
 	engine.POST("/", func(c *gin.Context) {
@@ -188,7 +187,7 @@ func TestHijackAfterTheBody(t *testing.T) {
 	}
 }
 
-func TestNoAttempt(t *testing.T) {
+func TestAttemptFromContextWithoutAttempt(t *testing.T) {
 	t.Parallel()
 	c, _ := gin.CreateTestContext(httptest.NewRecorder())
 	if attempt, within := ginlock.AttemptFromContext(c); within || attempt != nil {

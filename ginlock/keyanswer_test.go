@@ -76,7 +76,7 @@ func TestKeyFunctionSetsAStatus(t *testing.T) {
 
 // core.OutcomeOf accepts the last error of c.Errors, even if the key function has added an
 // error of its own.
-func TestLastOfErrors(t *testing.T) {
+func TestLastErrorOfContextHasTheOutcome(t *testing.T) {
 	t.Parallel()
 	noUser := errors.New("no user")
 	r := gin.New()

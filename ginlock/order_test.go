@@ -198,7 +198,7 @@ func deadline(d time.Duration) gin.HandlerFunc {
 
 // A deadline set before the lock ends the wait for it, and the handler. Set
 // behind the lock it ends the handler.
-func TestDeadline(t *testing.T) {
+func TestDeadlineEndsTheWaitAndTheHandler(t *testing.T) {
 	t.Parallel()
 	waitForDeadline := func(c *gin.Context) {
 		<-c.Request.Context().Done()

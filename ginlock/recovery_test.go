@@ -20,7 +20,7 @@ func recovery() gin.HandlerFunc { return gin.RecoveryWithWriter(nil) }
 
 // Recovery before the lock and behind it both answer a panic, and the lock is
 // free afterwards.
-func TestRecovery(t *testing.T) {
+func TestRecoveryOnEitherSideAnswersAPanic(t *testing.T) {
 	t.Parallel()
 	pass := func(c *gin.Context) { c.Next() }
 	for name, test := range map[string]struct {
@@ -52,7 +52,7 @@ func TestRecovery(t *testing.T) {
 }
 
 // Without recovery a panic passes the middleware unchanged, and so does Goexit.
-func TestWithoutRecovery(t *testing.T) {
+func TestPanicPassesUnchangedWithoutRecovery(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		end    func()

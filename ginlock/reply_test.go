@@ -18,7 +18,7 @@ import (
 
 // A refused request is aborted and answered, and its error is in c.Errors for
 // loggers. The error contains neither the key nor the token.
-func TestRefusal(t *testing.T) {
+func TestRefusalAbortsAndIsInErrors(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	release := locks.Hold(theKey)

@@ -57,7 +57,7 @@ func hand(c *gin.Context) { c.MustGet("engine").(*gin.Engine).HandleContext(c) }
 
 // A middleware outside, a middleware behind Idempotent, and the client see the same
 // answer as without Idempotent.
-func TestSeenOutside(t *testing.T) {
+func TestOuterMiddlewareSeesTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	for name, handler := range answers {

@@ -91,8 +91,7 @@ func TestStream(t *testing.T) {
 	suite.Eventually(t, "the key is free", func() bool { return adaptertest.IsFree(t, locks.Locker) })
 }
 
-// If the client disconnects, its stream and the lock end.
-func TestStreamIsLeft(t *testing.T) {
+func TestDisconnectEndsStreamAndLock(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	r := gin.New()

@@ -19,7 +19,7 @@ import (
 )
 
 // All keys of a stream are taken with its first message.
-func TestAlsoInStream(t *testing.T) {
+func TestAlsoLocksMoreKeysOfAStream(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	client := serve(t, batchBank(func(ctx context.Context) error {

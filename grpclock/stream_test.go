@@ -169,7 +169,7 @@ func TestStreamWithoutMessage(t *testing.T) {
 }
 
 // A key function decides when the stream opens only if it does not read the message.
-func TestKeyAtOpening(t *testing.T) {
+func TestKeyThatReadsTheMessageWaitsForIt(t *testing.T) {
 	t.Parallel()
 	custom := func(c *grpclock.Call) (string, error) {
 		m, ok := c.Message().(*pb.DepositRequest)

@@ -111,7 +111,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 }
 
 // The route is the pattern, or the path if there is no pattern.
-func TestRoute(t *testing.T) {
+func TestRouteIsThePatternOrThePath(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	uncertain := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -177,7 +177,7 @@ func TestMiddlewareBehindIdempotent(t *testing.T) {
 // handler still runs.
 //
 //faults:row 40 limit: inside Idempotent
-func TestTimeoutInside(t *testing.T) {
+func TestTimeoutInsideIdempotentFreesTheKey(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	end := make(chan struct{})
@@ -196,7 +196,7 @@ func TestTimeoutInside(t *testing.T) {
 
 // The outer request gets the parsed form and the pattern of the inner one, but not
 // its context.
-func TestIdempotentHandsUp(t *testing.T) {
+func TestIdempotentCopiesFormAndPatternOutside(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	mux := http.NewServeMux()
@@ -234,8 +234,7 @@ func TestIdempotentErrorHandler(t *testing.T) {
 	wantCode(t, adaptertest.Pay(t, h, "/", "key", "another"), "mismatch") // about which it is silent
 }
 
-// A hijacked connection is not replayed.
-func TestUpgrade(t *testing.T) {
+func TestHijackedConnectionIsNotReplayed(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	ended := make(chan struct{}, 2)

@@ -18,7 +18,7 @@ import (
 // A header that the handler sets is part of its answer, even if a middleware outside
 // has set it to the same value before. Here that middleware negotiates the content
 // type.
-func TestIdempotentEqualHeader(t *testing.T) {
+func TestIdempotentStoresAHeaderThatWasSetOutside(t *testing.T) {
 	t.Parallel()
 	h := nethttplock.Idempotent(locktest.New(t).Locker, byKey)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -155,7 +155,7 @@ func TestIdempotentLongAnswerThatPanics(t *testing.T) {
 
 // Goroutines of a handler may write and flush, also after the handler has returned. The
 // answer contains all that they wrote before; a copy gets the same or is refused.
-func TestIdempotentGoroutines(t *testing.T) {
+func TestGoroutinesOfIdempotentHandlerMayWrite(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	for _, http2 := range []bool{false, true} {
@@ -254,9 +254,7 @@ func TestIdempotentChunkedBodyGone(t *testing.T) {
 	}
 }
 
-// If the handler removes a header of a middleware outside, the copy does not have it
-// either.
-func TestIdempotentDeletedHeader(t *testing.T) {
+func TestIdempotentCopyLacksADeletedHeader(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	h := nethttplock.Idempotent(locks, byKey)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -120,7 +120,7 @@ func TestRoutes(t *testing.T) {
 }
 
 // Ten transfers at once move ten times the amount. Waiting requests form a line.
-func TestTransfersAtOnce(t *testing.T) {
+func TestConcurrentTransfersLoseNoMoney(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	b := newBank(0)

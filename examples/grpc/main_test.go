@@ -201,7 +201,7 @@ func TestMethods(t *testing.T) {
 
 // Ten settlements and a stream of coins at once lose no money. Waiting calls form a
 // line.
-func TestAtOnce(t *testing.T) {
+func TestConcurrentCallsLoseNoMoney(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	b := newBank(0)

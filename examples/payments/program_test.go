@@ -119,7 +119,7 @@ func TestTwoProgramsShareARedis(t *testing.T) {
 	}
 }
 
-func TestCannotStart(t *testing.T) {
+func TestExitCodeIfTheProgramCannotStart(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, url, message string }{
 		{"no Redis", "redis://127.0.0.1:1", "127.0.0.1:1, cannot be used: "},
@@ -157,7 +157,7 @@ func TestCannotStart(t *testing.T) {
 	})
 }
 
-func TestInterrupted(t *testing.T) {
+func TestInterruptClosesTheLocks(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

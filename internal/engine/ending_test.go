@@ -20,7 +20,7 @@ func failsFor(s *fakeStore, d time.Duration, transition string) {
 	})
 }
 
-func TestEndings(t *testing.T) {
+func TestEndingDecidesTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string

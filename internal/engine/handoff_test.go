@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-func TestCommandsOfPass(t *testing.T) {
+func TestHandOffSendsAtMostOneCommand(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string

@@ -4,15 +4,15 @@ package conformance
 // another test covers them, or they cannot happen.
 var coveredElsewhere = []struct{ scenario, why string }{
 	// Keys.
-	{"a method in lower case", "the routers of Gin and Echo do not have it; TestCovers of internal/adapter/httpattempt"},
+	{"a method in lower case", "the routers of Gin and Echo do not have it; TestMethodsMatchInAnyCase of internal/adapter/httpattempt"},
 	{"all forms of an Idempotency-Key field", "its parser has tests and a fuzzer in internal/adapter/keypart"},
 	{"an unscoped key on an authenticated route is refused when it is registered", "the registration cannot detect it: " +
 		"a key is a function, a required argument, and all documentation has the joined form"},
 
 	// Fingerprints.
-	{"a new version of the fingerprint during an update", "there is one version; TestFingerprintStays of " +
+	{"a new version of the fingerprint during an update", "there is one version; TestFingerprintsNeverChange of " +
 		"internal/adapter/httpattempt fails if it changes"},
-	{"a body that an outer middleware has read", "TestBodyReadOutside of internal/adapter/httpattempt; for bodies that Gin binds, ginlock"},
+	{"a body that an outer middleware has read", "TestBodyReadOutsideIsNotEmpty of internal/adapter/httpattempt; for bodies that Gin binds, ginlock"},
 
 	// Waiting.
 	{"acquired after the request's context has ended", "internal/engine: such a grant is aborted"},
@@ -22,10 +22,10 @@ var coveredElsewhere = []struct{ scenario, why string }{
 
 	// Answers.
 	{"a HEAD request is replayed without its body", "HEAD cannot be registered as idempotent by key"},
-	{"each call of a handler on its writer", "TestLikeNetHTTP of internal/adapter/httpattempt, beside net/http's own writer"},
-	{"c.Writer.Size and c.Response().Size as without Idempotent", "TestSeenOutside of ginlock and echolock"},
+	{"each call of a handler on its writer", "TestRecorderBehavesLikeNetHTTP of internal/adapter/httpattempt, beside net/http's own writer"},
+	{"c.Writer.Size and c.Response().Size as without Idempotent", "TestOuterMiddlewareSeesTheSameAnswer of ginlock and echolock"},
 	{"hooks before and after an answer, and errors of handlers that are not rendered", "ginlock and echolock, which have them"},
-	{"a timeout inside the endpoint", "TestTimeoutInside of nethttplock: its 503 is the answer, and frees the key"},
+	{"a timeout inside the endpoint", "TestTimeoutInsideIdempotentFreesTheKey of nethttplock: its 503 is the answer, and frees the key"},
 
 	// Leases.
 	{"SIGKILL before the begin, after it, inside the handler, after the commit, while sending", "tests/crash, " +

@@ -26,7 +26,7 @@ import (
 // The stats handler runs around the chain. The handler runs in its span and under the
 // lock, and a refusal is the status of the span. A panic frees the lock, whether the
 // recovery stands before or behind it.
-func TestChain(t *testing.T) {
+func TestHandlerRunsInItsSpanUnderTheLock(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(context.Context, pb.BankClient) error{"unary": transfer, "stream": deposit}
 	for name, test := range map[string]struct {

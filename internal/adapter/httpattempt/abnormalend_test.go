@@ -13,7 +13,7 @@ import (
 
 // A handler that does not return sends nothing. Its outcome is unknown. Exception: the handler
 // has decided DropAnswer, or Uncertain denies it and no status is written that is stored.
-func TestAbnormalEnd(t *testing.T) {
+func TestOutcomeIsUnknownIfTheHandlerDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	never := func(core.Failure) bool { return false }

@@ -58,7 +58,7 @@ func TestUncertainGetsFailures(t *testing.T) {
 
 // If Uncertain is not set, an answer that Stored stores has a known outcome. If Uncertain is
 // set, it decides first.
-func TestUncertainBeforeStored(t *testing.T) {
+func TestUncertainDecidesBeforeStored(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	always := func(isTrue bool) func(core.Failure) bool { return func(core.Failure) bool { return isTrue } }

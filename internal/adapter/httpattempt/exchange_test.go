@@ -21,7 +21,7 @@ var (
 
 // The status of the answer, the handler's decision and the way to answer decide how an
 // attempt ends. The client gets the answer in any case.
-func TestEndOfAttempt(t *testing.T) {
+func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 	t.Parallel()
 	const outside = 0 // an outer middleware answers
 	endpoint := newEndpoint(t, locktest.New(t, core.WithMaxRecord(1000)).Locker, Settings[*http.Request]{})

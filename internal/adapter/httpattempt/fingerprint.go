@@ -10,7 +10,7 @@ import (
 )
 
 // fingerprintVersion is a part of each fingerprint. After a change of it, a retry of a
-// request that ran before the change is a mismatch: see TestFingerprintStays.
+// request that ran before the change is a mismatch: see TestFingerprintsNeverChange.
 const fingerprintVersion = "2"
 
 // Fingerprint returns a digest of a request, which differs between requests with the same

@@ -106,7 +106,7 @@ func TestFingerprint(t *testing.T) {
 
 // Records of running services contain these fingerprints. If they change, a retry of a
 // request that ran before an update is a mismatch.
-func TestFingerprintStays(t *testing.T) {
+func TestFingerprintsNeverChange(t *testing.T) {
 	t.Parallel()
 	const want = "257ba540c60a058deb05a8add9caf23ab5eb01a78869cb063203283f6df666ec"
 	if got := fingerprintOf(t, "/payments?currency=EUR", `{"amount":7}`); hex.EncodeToString([]byte(got)) != want {
@@ -121,7 +121,7 @@ func TestFingerprintStays(t *testing.T) {
 
 // A form that an outer middleware has parsed replaces the body. A body that was read before
 // is not an empty body.
-func TestBodyReadOutside(t *testing.T) {
+func TestBodyReadOutsideIsNotEmpty(t *testing.T) {
 	t.Parallel()
 	form := func(body string) *http.Request {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
@@ -148,7 +148,7 @@ func TestBodyReadOutside(t *testing.T) {
 
 // A body that an outer middleware has read has no fingerprint, unless the parsed form
 // contains all of it.
-func TestBodyGone(t *testing.T) {
+func TestConsumedBodyHasNoFingerprint(t *testing.T) {
 	t.Parallel()
 	encoded := http.Header{"Content-Encoding": {"gzip"}}
 	for name, test := range map[string]struct {

@@ -30,7 +30,7 @@ func panicOf(f func()) (caught any) {
 
 // A handler and its client observe the same on a Recorder as on net/http's writer, for
 // answers that fit into a record and for longer ones.
-func TestLikeNetHTTP(t *testing.T) {
+func TestRecorderBehavesLikeNetHTTP(t *testing.T) {
 	t.Parallel()
 	for name, s := range scripts {
 		t.Run(name, func(t *testing.T) {

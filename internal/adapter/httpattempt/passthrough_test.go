@@ -17,7 +17,7 @@ type plainWriter struct{ http.ResponseWriter }
 
 // An optional method that the outer writer does not have returns an error and changes
 // nothing.
-func TestUnsupported(t *testing.T) {
+func TestUnsupportedMethodReturnsAnError(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()
 	rec := newRecorder(plainWriter{outer}, record.Filter{}, plenty)
@@ -45,8 +45,7 @@ type wrapper struct{ http.ResponseWriter }
 
 func (w wrapper) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Optional methods of writers that outer middlewares have wrapped are found.
-func TestUnwrapped(t *testing.T) {
+func TestMethodsOfWrappedWritersAreFound(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()
 	rec := newRecorder(wrapper{wrapper{outer}}, record.Filter{}, plenty)
@@ -55,10 +54,8 @@ func TestUnwrapped(t *testing.T) {
 	}
 }
 
-// A handler cannot reach the outer writer of a Recorder.
-//
 //faults:row 38: Idempotent
-func TestNoWayPast(t *testing.T) {
+func TestHandlerCannotReachTheOuterWriter(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()
 	var rec http.ResponseWriter = newRecorder(outer, record.Filter{}, plenty)
@@ -74,7 +71,7 @@ func TestNoWayPast(t *testing.T) {
 
 // An informational answer has the headers that the handler has set before it. Outer
 // middlewares do not see these headers.
-func TestInformationalHeader(t *testing.T) {
+func TestInformationalHeadersAreNotInTheAnswer(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Outer", "1")
@@ -108,7 +105,7 @@ func (w compressing) WriteHeader(status int) {
 
 // Headers that outer middlewares set when the answer is sent stay. Headers that the handler
 // sets too late are in the header as without a Recorder.
-func TestHeaderOutside(t *testing.T) {
+func TestHeadersOfOuterMiddlewareStay(t *testing.T) {
 	t.Parallel()
 	h := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "4")

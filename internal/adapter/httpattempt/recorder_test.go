@@ -17,7 +17,7 @@ import (
 )
 
 // The stored part of an answer, and which answers cannot be replayed.
-func TestKept(t *testing.T) {
+func TestResultHasThePartThatIsStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		handler    func(w *Recorder)
@@ -191,7 +191,7 @@ func TestWhatIsOfTheAnswerAlone(t *testing.T) {
 // sent at once.
 //
 //faults:row 48
-func TestLimit(t *testing.T) {
+func TestAnswerOverTheLimitIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"Content-Type": {"text/plain"}, "Location": {"/payments/7"}}
 	body := bytes.Repeat([]byte("b"), 3000)
@@ -237,8 +237,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Writes after the handler has returned have no effect, from any goroutine.
-func TestAfterTheHandler(t *testing.T) {
+func TestWritesAfterTheHandlerHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{plenty, 1} {
 		outer := httptest.NewRecorder()

@@ -37,7 +37,7 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+func TestDefaultsOfSettings(t *testing.T) {
 	t.Parallel()
 	var s Settings[int]
 	if err := s.complete(adapter); err != nil {
@@ -48,8 +48,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Methods are compared without regard to case.
-func TestCovers(t *testing.T) {
+func TestMethodsMatchInAnyCase(t *testing.T) {
 	t.Parallel()
 	always := &Endpoint[int]{settings: Settings[int]{Methods: []string{"post", "Purge"}}}
 	optional := &Endpoint[int]{settings: Settings[int]{OptionalKey: []string{"Idempotency-Key", "X-Key"}}}

@@ -133,7 +133,7 @@ func TestSecondLimitIsHigher(t *testing.T) {
 	}
 }
 
-func TestBrokenBody(t *testing.T) {
+func TestReadErrorOfBodyIsWrapped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		broken, wantErr error
@@ -162,7 +162,7 @@ func TestBrokenBody(t *testing.T) {
 	}
 }
 
-func TestNoBody(t *testing.T) {
+func TestRequestWithoutBodyHasNoKey(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]io.ReadCloser{"nil": nil, "NoBody": http.NoBody} {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestOnly(t *testing.T) {
+func TestOnlyAcceptsExactlyOneText(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		in      []string
@@ -134,7 +134,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-func TestAs(t *testing.T) {
+func TestAsAcceptsOnlyTheGivenType(t *testing.T) {
 	t.Parallel()
 	var noUser *user
 	for title, test := range map[string]struct {
@@ -157,7 +157,7 @@ func TestAs(t *testing.T) {
 	}
 }
 
-func TestAsInterface(t *testing.T) {
+func TestAsConvertsToAnInterface(t *testing.T) {
 	t.Parallel()
 	key, err := keypart.As(level(1), fmt.Stringer.String)
 	check(t, key, err, "level-1", nil)

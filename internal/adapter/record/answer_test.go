@@ -86,7 +86,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // The bytes of version 1 are in Redis and must stay readable.
-func TestWhatIsWritten(t *testing.T) {
+func TestEncodingOfVersion1NeverChanges(t *testing.T) {
 	t.Parallel()
 	const want = "0101" + // version, kind
 		"c901" + "04" + // 201, four names

@@ -10,7 +10,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestRoles(t *testing.T) {
+func TestRolesOfMasterAndReplica(t *testing.T) {
 	t.Parallel()
 	const addr = "127.0.0.1:7"
 	known := []any{[]any{"127.0.0.1", "6", "14"}, []any{"127.0.0.1", "7", "14"}}
@@ -39,7 +39,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-func TestFollows(t *testing.T) {
+func TestReplicaFollowsOnlyAConnectedMaster(t *testing.T) {
 	t.Parallel()
 	master, replica := newServer(t, Program(t), replicated(nil)), newServer(t, Program(t), replicated(nil))
 	group{master, replica}.start(t)

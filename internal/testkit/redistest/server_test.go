@@ -36,7 +36,7 @@ func TestStartWithPassword(t *testing.T) {
 	}
 }
 
-func TestServersAreApart(t *testing.T) {
+func TestServersShareNoData(t *testing.T) {
 	t.Parallel()
 	first, second := Start(t), Start(t)
 	if err := first.Client(t).Set(t.Context(), "k", "v", 0).Err(); err != nil {

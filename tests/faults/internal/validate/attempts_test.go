@@ -202,7 +202,7 @@ func TestAttempts(t *testing.T) {
 	})
 }
 
-func TestAttemptsLoseData(t *testing.T) {
+func TestAttemptMayRunAgainAfterDataLoss(t *testing.T) {
 	t.Parallel()
 	runCases(t, []testCase{
 		{"run again after a loss", func(t *builder) {

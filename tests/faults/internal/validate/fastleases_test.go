@@ -63,7 +63,7 @@ func TestNumbersThatFallAreOneFinding(t *testing.T) {
 	}
 }
 
-func TestSizes(t *testing.T) {
+func TestTooManyGoroutinesAreFound(t *testing.T) {
 	t.Parallel()
 	for goroutines, want := range map[int][]string{mostGoroutines: nil, mostGoroutines + 1: {"goroutines"}} {
 		runCases(t, []testCase{{"of a process", func(t *builder) {

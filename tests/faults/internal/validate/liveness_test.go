@@ -227,7 +227,7 @@ func TestAClientThatRedials(t *testing.T) {
 	})
 }
 
-func TestMalformed(t *testing.T) {
+func TestMalformedHistoryIsFound(t *testing.T) {
 	t.Parallel()
 	runCases(t, []testCase{
 		{"no ttl", func(t *builder) { t.TTL = 0 }, []string{"malformed"}},
