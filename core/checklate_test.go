@@ -2,11 +2,16 @@ package core_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -24,19 +29,32 @@ func TestCheckFindsLostMessages(t *testing.T) {
 }
 
 // Only a script that hands a key to waiting readers uses LRANGE, and it does so only once the Locker
-// has subscribed. Here that takes long.
+// has subscribed. Here that takes a second of the bubble: a Check that did not await its subscription
+// would run all its steps within it.
 func TestCheckNamesTheMissingRightOfASlowSubscription(t *testing.T) {
 	t.Parallel()
-	server := redistest.Reuse(t)
-	setUser(t, server.Client(t), "alice", redistest.Rights, "+lrange")
-	proxy := redistest.NewProxy(t, server.Addr())
-	subscribe, held := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
-	locks := newLocker(t, proxy.Client(t, as("alice", "secret")), patient)
-	checked := make(chan error, 1)
-	go func() { checked <- locks.Check(t.Context()) }()
-	suite.AwaitClosed(t, "the subscription is late", held)
-	defer time.AfterFunc(200*time.Millisecond, subscribe).Stop()
-	wantFinding(t, suite.Receive(t, "the check returns", checked), "+lrange")
+	synctest.Test(t, func(t *testing.T) {
+		subscribing, subscribe := make(chan struct{}), make(chan struct{})
+		var isHeld atomic.Bool
+		rdb := storetest.Embedded(t, func(client *server.Peer, command string, _ ...string) (answered bool) {
+			switch command {
+			case "SET": // the first step, so that the first subscription is that of the hints
+				<-subscribing
+			case "SUBSCRIBE":
+				if isHeld.CompareAndSwap(false, true) {
+					close(subscribing)
+					<-subscribe
+				}
+			case "LRANGE":
+				client.WriteError("NOPERM The user executing the script can't run the 'lrange' command")
+				return true
+			}
+			return false
+		})
+		locks := newLocker(t, rdb, patient)
+		time.AfterFunc(time.Second, func() { close(subscribe) })
+		wantFinding(t, locks.Check(t.Context()), "+lrange")
+	})
 }
 
 // A command that was sent twice may be executed again after the next ones, and lock the key of a Check.
