@@ -114,6 +114,9 @@ func TestChecksFindEachViolation(t *testing.T) {
 		"permits within the higher of two limits": {func(h history.Holds) history.Holds {
 			return append(h, shared(200, 220, 9000, 2), shared(210, 230, 9000, 3), shared(219, 230, 9000, 2))
 		}, ""},
+		"a permit beside a reader": {func(h history.Holds) history.Holds {
+			return append(h, shared(200, 220, 9000, history.Unlimited), shared(210, 230, 9000, 1))
+		}, ""},
 		"a caller not served": {func(h history.Holds) history.Holds {
 			return append(h, &history.Hold{Key: "k", Holder: "late", Asked: 1})
 		}, "service"},
