@@ -97,6 +97,15 @@ func TestSharedLeasesGrantedEarlier(t *testing.T) {
 			t.share(4, "k", "d", two+1, 23, 25)
 			t.releaseAll(440, 441, "b", "c", "d")
 		}, []string{"linearizability"}},
+		{"confirmed again long after others were granted, since the first confirmation had no reply", func(t *builder) {
+			t.share(1, "k", "a", two, 1, 3)
+			t.share(2, "k", "b", two, 2, 4)
+			t.share(3, "k", "c", two, 5, 430).ValidUntil = validFrom(428)
+			t.disrupt(LostReply+"is lost", 30, 40)
+			t.release("a", 20, 22)
+			t.share(4, "k", "d", two+1, 23, 25)
+			t.releaseAll(440, 441, "b", "c", "d")
+		}, nil},
 		{"an exclusive lease refused beside one that is granted to the next caller of the process", func(t *builder) {
 			t.share(3, "k", "b", two, 2, 4)
 			t.release("b", 5, 6)
