@@ -96,6 +96,73 @@ func TestEventuallyFailsAfterAMinute(t *testing.T) {
 	})
 }
 
+// generate returns the folder of a package below this one with some tests. Only packages inside the
+// module may import this one.
+func generate(t *testing.T, tests string) (dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp(".", "cached") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	source := "package cached\n\nimport (\n\t\"testing\"\n\n\t\"github.com/reqlock/reqlock/internal/testkit/suite\"\n)\n\n" +
+		"func TestMain(m *testing.M) { suite.Main(m) }\n\n" + tests + "\n\n// " + dir + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "x_test.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestMainReportsSkippedTestsAndGoroutinesThatAreLeft(t *testing.T) {
+	t.Parallel()
+	dir := generate(t, `func TestLong(t *testing.T)   { suite.Full(t, "is long") }
+func TestLonger(t *testing.T) { suite.Full(t, "is longer") }
+func TestShort(*testing.T)    {}
+func TestLeak(*testing.T)     { go func() { select {} }() }`)
+	binary := filepath.Join(t.TempDir(), "cached.test")
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s", "-o", binary, "./"+dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const skipped, left = "tests skipped", "goroutines are left"
+	for name, test := range map[string]struct {
+		run, full  string
+		code       int
+		want, lack []string
+	}{
+		"fast tier": {
+			run: "Long|Short", want: []string{
+				"--- SKIP: TestLong ", "--- SKIP: TestLonger ", "skipped, because it is longer: REQLOCK_FULL=1 runs it",
+				"--- PASS: TestShort ", "\n2 tests skipped: REQLOCK_FULL=1 go test runs them\n",
+			}, lack: []string{left},
+		},
+		"full tier": {run: "Long|Short", full: "1", want: []string{"--- PASS: TestLong ", "--- PASS: TestLonger "}, lack: []string{skipped, left}},
+		"leak":      {run: "Leak", code: 1, want: []string{"--- PASS: TestLeak ", left}, lack: []string{skipped}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), binary, "-test.v", "-test.run", test.run)
+			cmd.Env = append(os.Environ(), fullEnv+"="+test.full)
+			out, _ := cmd.CombinedOutput()
+			if got := cmd.ProcessState.ExitCode(); got != test.code {
+				t.Errorf("exit code %d, want %d", got, test.code)
+			}
+			for _, text := range test.want {
+				if !strings.Contains(string(out), text) {
+					t.Errorf("no %q", text)
+				}
+			}
+			for _, text := range test.lack {
+				if strings.Contains(string(out), text) {
+					t.Errorf("there is %q", text)
+				}
+			}
+			if t.Failed() {
+				t.Logf("%s", out)
+			}
+		})
+	}
+}
+
 // Programs outside the module may change between two runs.
 func TestResultsThatDependOnAProgramOutsideAreNotCached(t *testing.T) {
 	t.Parallel()
@@ -108,16 +175,7 @@ func TestResultsThatDependOnAProgramOutsideAreNotCached(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp(".", "cached") //nolint:usetesting // only packages inside the module may import this one
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(dir) })
-			source := "package cached\n\nimport (\n\t\"testing\"\n\n\t\"github.com/reqlock/reqlock/internal/testkit/suite\"\n)\n\n" +
-				"func TestMain(m *testing.M) { suite.Main(m) }\n\nfunc TestX(t *testing.T) { " + test.body + " }\n\n// " + dir + "\n"
-			if err := os.WriteFile(filepath.Join(dir, "x_test.go"), []byte(source), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			dir := generate(t, "func TestX(t *testing.T) { "+test.body+" }")
 			for i := range 2 {
 				out, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-ldflags=-s", "./"+dir).CombinedOutput()
 				if err != nil {
