@@ -10,7 +10,10 @@ import (
 )
 
 // unused has the servers of the package that no test has at the moment.
-var unused struct {
+var unused pool
+
+// A pool has running servers without a test. It is safe for concurrent use.
+type pool struct {
 	mu      sync.Mutex
 	servers []*Server
 }
@@ -28,7 +31,7 @@ var unused struct {
 func Reuse(tb testing.TB) *Server {
 	tb.Helper()
 	program := Program(tb)
-	owner := takeUnused(program)
+	owner := unused.take(program)
 	if owner == nil {
 		lifetime := &processLifetime{TB: tb, starting: true}
 		owner = newServer(lifetime, program, nil)
@@ -39,21 +42,26 @@ func Reuse(tb testing.TB) *Server {
 	s.dir, s.port, s.proc = owner.dir, owner.port, owner.proc
 	tb.Cleanup(func() { // before s.Kill
 		if s.giveBack(tb, owner) {
-			unused.mu.Lock()
-			defer unused.mu.Unlock()
-			unused.servers = append(unused.servers, owner)
+			unused.put(owner)
 		}
 	})
 	return s
 }
 
-// takeUnused returns an unused server of the program, or nil.
-func takeUnused(program string) *Server {
-	unused.mu.Lock()
-	defer unused.mu.Unlock()
-	for n := len(unused.servers); n > 0; n = len(unused.servers) {
-		last := unused.servers[n-1]
-		unused.servers = unused.servers[:n-1]
+// put adds a server.
+func (p *pool) put(s *Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.servers = append(p.servers, s)
+}
+
+// take removes a server of the program that still runs, and returns it, or nil.
+func (p *pool) take(program string) *Server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n := len(p.servers); n > 0; n = len(p.servers) {
+		last := p.servers[n-1]
+		p.servers = p.servers[:n-1]
 		if last.program == program && !last.proc.HasEnded() {
 			return last
 		}
