@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/testkit/programtb"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
-	"github.com/reqlock/reqlock/tests/faults/internal/programtb"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic"
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 	"github.com/reqlock/reqlock/tests/internal/clock"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
@@ -131,8 +132,8 @@ func (s *System) errorReplies(class string) int {
 func (s *System) rejectedCommands() int {
 	s.Helper()
 	total := 0
-	for _, command := range []string{"set", "evalsha", "eval"} {
-		total += s.infoSum("commandstats", "cmdstat_"+command, "rejected_calls")
+	for _, name := range []string{"set", "evalsha", "eval"} {
+		total += s.infoSum("commandstats", "cmdstat_"+name, "rejected_calls")
 	}
 	return total
 }
@@ -143,13 +144,10 @@ func (s *System) infoSum(section, line, field string) int {
 	total := 0
 	s.eachMaster(func(master redis.Cmdable) error {
 		info, err := master.Info(s.Context(), section).Result()
-		for _, text := range strings.Split(info, "\r\n") {
-			fields, found := strings.CutPrefix(text, line+":")
-			for _, pair := range strings.Split(fields, ",") {
-				if number, is := strings.CutPrefix(pair, field+"="); found && is {
-					n, _ := strconv.Atoi(number)
-					total += n
-				}
+		for pair := range strings.SplitSeq(command.InfoFields(info)[line], ",") {
+			if number, ok := strings.CutPrefix(pair, field+"="); ok {
+				n, _ := strconv.Atoi(number)
+				total += n
 			}
 		}
 		return err

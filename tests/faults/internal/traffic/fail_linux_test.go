@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/testkit/programtb"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
-	"github.com/reqlock/reqlock/tests/faults/internal/programtb"
 	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 

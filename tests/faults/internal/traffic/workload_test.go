@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/testkit/programtb"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
-	"github.com/reqlock/reqlock/tests/faults/internal/programtb"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 )
 

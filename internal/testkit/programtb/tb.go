@@ -1,9 +1,10 @@
-// Package programtb is a testing.TB for a program. With it the campaign uses the servers
-// and proxies of redistest outside of go test.
+// Package programtb is a testing.TB for a program. With it a program uses the servers and proxies
+// of redistest outside of go test.
 package programtb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,9 +39,17 @@ type Result struct {
 	Log             string
 }
 
+// Err returns the log as an error if the run has failed or was skipped.
+func (r Result) Err() error {
+	if !r.Failed && !r.Skipped {
+		return nil
+	}
+	return errors.New(strings.TrimSpace(r.Log))
+}
+
 // Run calls f with a new TB, then its cleanups, the last one first, and returns when all
 // have returned. The context of the TB is derived from ctx, and ends before the cleanups.
-// If f panics, the run has failed.
+// If f panics, or ends its goroutine by the FailNow of another TB, the run has failed.
 func Run(ctx context.Context, name string, f func(tb testing.TB)) Result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,12 +75,17 @@ func (s *TB) onGoroutine(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		hasReturned := false
 		defer func() {
-			if r := recover(); r != nil {
+			switch r := recover(); {
+			case r != nil:
 				s.Errorf("panic: %v\n%s", r, debug.Stack())
+			case !hasReturned && !s.Failed() && !s.Skipped():
+				s.Errorf("%s has ended by the FailNow or SkipNow of another TB", s.name)
 			}
 		}()
 		f()
+		hasReturned = true
 	}()
 	<-done
 }
@@ -175,7 +189,7 @@ func (s *TB) TempDir() string {
 	defer s.mu.Unlock()
 	var err error
 	if s.root == "" {
-		if s.root, err = os.MkdirTemp("", "faults-"); err != nil {
+		if s.root, err = os.MkdirTemp("", "reqlock-"); err != nil {
 			panic(err)
 		}
 	}
