@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/child"
 	"github.com/reqlock/reqlock/tests/bench/internal/growth"
 	"github.com/reqlock/reqlock/tests/bench/internal/idempotent"
+	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 	"github.com/reqlock/reqlock/tests/bench/internal/load"
 	"github.com/reqlock/reqlock/tests/bench/internal/request"
 )
@@ -28,8 +28,8 @@ const (
 const largest = 100_000
 
 func main() {
-	if child.Is() {
-		os.Exit(child.Main(newJob))
+	if jobprocess.Is() {
+		os.Exit(jobprocess.Main(newJob))
 	}
 	p := program{out: os.Stdout, progress: os.Stderr}
 	var (
@@ -60,8 +60,8 @@ func main() {
 }
 
 // newJob returns an empty job of a kind, for a child.
-func newJob(kind string) child.Job {
-	for _, job := range []child.Job{
+func newJob(kind string) jobprocess.Job {
+	for _, job := range []jobprocess.Job{
 		new(load.Loop), new(load.Burst),
 		new(request.FrameworkLoad), new(request.Middleware),
 		new(idempotent.Requests), new(idempotent.Records),

@@ -12,13 +12,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/tests/bench/internal/child"
+	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 )
 
 // TestMain runs the tests, or the job of a child that a test has started.
 func TestMain(m *testing.M) {
-	if child.Is() {
-		os.Exit(child.Main(newJob))
+	if jobprocess.Is() {
+		os.Exit(jobprocess.Main(newJob))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -48,6 +48,16 @@ func TestProgram(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, pattern)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestProgramWithoutRedisReportsWhatToInstall(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("REQLOCK_REDIS_SERVER", "")
+	var out, progress bytes.Buffer
+	p := program{out: &out, progress: &progress, only: regexp.MustCompile("^lone$")}
+	if code := p.run(t.Context()); code != exitCannotBegin || !strings.Contains(progress.String(), "redis-server is not on PATH: install it") {
+		t.Errorf("exit code %d: %s", code, progress.String())
 	}
 }
 

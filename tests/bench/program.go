@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/testkit/programtb"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/report"
@@ -32,7 +34,12 @@ type program struct {
 // run runs all suites and returns the exit code. After an error, or after the end of ctx,
 // it still prints the results so far.
 func (p program) run(ctx context.Context) int {
-	results, err := p.measure(ctx)
+	var (
+		results *report.Results
+		err     error
+	)
+	servers := programtb.Run(ctx, "bench", func(tb testing.TB) { results, err = p.measure(tb) }) //nolint:contextcheck // servers end with tb
+	err = errors.Join(err, servers.Err())
 	if results != nil {
 		err = errors.Join(err, p.conclude(results))
 	}
@@ -47,36 +54,29 @@ func (p program) run(ctx context.Context) int {
 	return exitRight
 }
 
-// measure starts a server, runs all suites and prints each result.
-func (p program) measure(ctx context.Context) (results *report.Results, err error) {
-	dir, err := os.MkdirTemp("", "reqlock-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+// measure starts a server, runs all suites and prints each result. The server and the files
+// belong to tb.
+func (p program) measure(tb testing.TB) (*report.Results, error) {
+	tb.Helper()
+	ctx := tb.Context()
 	if p.profiles != "" {
 		if err := os.MkdirAll(p.profiles, 0o750); err != nil {
 			return nil, err
 		}
 	}
-	server, err := redisserver.Start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
+	server := redisserver.Start(tb)
 	version, err := server.Version(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	results = &report.Results{Setting: report.NewSetting(version, p.window, p.repetitions, p.rounds)}
+	results := &report.Results{Setting: report.NewSetting(version, p.window, p.repetitions, p.rounds)}
 	results.Setting.Print(p.out)
 	l := &runner.Runner{
-		Server: server, Dir: dir,
+		TB: tb, Server: server, Dir: tb.TempDir(),
 		Window: p.window, Repetitions: p.repetitions, Rounds: p.rounds, Largest: p.largest,
 		Profiles: p.profiles, Progress: p.progress, Quarantine: lock.TTL,
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
 	var failed error
 	for _, s := range suites() {
 		if !p.only.MatchString(s.name) {
@@ -84,7 +84,7 @@ func (p program) measure(ctx context.Context) (results *report.Results, err erro
 		}
 		if err := s.run(ctx, l, results); err != nil {
 			if ctx.Err() != nil {
-				return results, err
+				return results, fmt.Errorf("%s: %w", s.name, context.Cause(ctx))
 			}
 			fmt.Fprintln(p.progress, "bench:", err) // the other suites may succeed
 			failed = errors.Join(failed, err)

@@ -56,24 +56,48 @@ type Cluster struct {
 // newer.
 func StartCluster(tb testing.TB, args ...string) *Cluster {
 	tb.Helper()
-	program := Program(tb)
-	args = slices.Concat(replicated([]string{
-		"--cluster-announce-ip", "127.0.0.1",
-		"--cluster-node-timeout", strconv.FormatInt(nodeTimeout.Milliseconds(), 10),
+	c := startNodes(tb, 2*clusterShards, slices.Concat(replicated([]string{
 		// A replica may take over after any time without its master, and it stays in its
 		// shard.
 		"--cluster-replica-validity-factor", "0",
 		"--cluster-allow-replica-migration", "no",
-	}), args)
+	}), args))
+	masters, replicas := c.nodes[:clusterShards], c.nodes[clusterShards:]
+	c.form(masters)
+	for i, replica := range replicas {
+		id := masters[i].id()
+		c.nodes.await(tb, "nodes that know each other", func(ctx context.Context) error {
+			return replica.admin().ClusterReplicate(ctx, id).Err()
+		})
+	}
+	c.Await()
+	return c
+}
+
+// StartMasters is [StartCluster] of that many masters without replicas. It returns all nodes.
+func StartMasters(tb testing.TB, masters int, args ...string) []*Server {
+	tb.Helper()
+	c := startNodes(tb, masters, args)
+	c.form(c.nodes)
+	c.Await()
+	return c.nodes
+}
+
+// startNodes starts nodes that are not connected yet.
+func startNodes(tb testing.TB, count int, args []string) *Cluster {
+	tb.Helper()
+	program := Program(tb)
+	args = slices.Concat([]string{
+		"--cluster-announce-ip", "127.0.0.1",
+		"--cluster-node-timeout", strconv.FormatInt(nodeTimeout.Milliseconds(), 10),
+	}, args)
 	c := &Cluster{tb: tb, elected: make(map[*Server]time.Time)}
-	for range 2 * clusterShards {
+	for range count {
 		node := newServer(tb, program, args)
 		node.role = clusterNode
 		c.nodes = append(c.nodes, node)
 	}
 	c.nodes.start(tb)
-	c.form()
-	c.Await()
 	return c
 }
 
@@ -85,17 +109,16 @@ func (c *Cluster) setNodeTimeout(period time.Duration) {
 	}
 }
 
-// form makes a cluster of new nodes.
-func (c *Cluster) form() {
+// form makes a cluster of new nodes, and divides the slots among these masters.
+func (c *Cluster) form(masters group) {
 	c.tb.Helper()
-	masters, replicas := c.nodes[:clusterShards], c.nodes[clusterShards:]
 	for i, node := range c.nodes {
 		// All nodes begin with the same epoch. They would resolve that, but with a change
 		// of the configuration during the test.
 		node.mustRun("CLUSTER", "SET-CONFIG-EPOCH", i+1)
 	}
 	for i, master := range masters {
-		first, next := i*slotCount/clusterShards, (i+1)*slotCount/clusterShards
+		first, next := i*slotCount/len(masters), (i+1)*slotCount/len(masters)
 		master.mustRun("CLUSTER", "ADDSLOTSRANGE", first, next-1)
 	}
 	for i, node := range c.nodes {
@@ -103,12 +126,6 @@ func (c *Cluster) form() {
 		for _, other := range c.nodes[:i] {
 			node.mustRun("CLUSTER", "MEET", "127.0.0.1", other.port, other.busPort)
 		}
-	}
-	for i, replica := range replicas {
-		id := masters[i].id()
-		c.nodes.await(c.tb, "nodes that know each other", func(ctx context.Context) error {
-			return replica.admin().ClusterReplicate(ctx, id).Err()
-		})
 	}
 }
 

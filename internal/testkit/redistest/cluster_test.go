@@ -26,6 +26,21 @@ func TestCluster(t *testing.T) {
 	findsDisagreement(t, c) // the last one, because nodes do not agree afterwards
 }
 
+func TestMastersWithoutReplicasServeAllSlots(t *testing.T) {
+	t.Parallel()
+	for _, node := range StartMasters(t, 3) {
+		info, err := node.Client(t).ClusterInfo(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"cluster_state:ok", "cluster_slots_ok:16384", "cluster_size:3", "cluster_known_nodes:3"} {
+			if !strings.Contains(info, want+"\r\n") {
+				t.Errorf("%s does not report %s: %q", node.Addr(), want, info)
+			}
+		}
+	}
+}
+
 func servesAllSlots(t *testing.T, c *Cluster) {
 	t.Helper()
 	masters := c.Masters()

@@ -19,3 +19,18 @@ func TestReplicatedMasterHasOneReplica(t *testing.T) {
 		t.Errorf("%d refused replicas have the key", n)
 	}
 }
+
+func TestReplicasAllHaveTheDataOfTheMaster(t *testing.T) {
+	t.Parallel()
+	servers := StartReplicas(t, 2)
+	client := servers[0].Client(t)
+	client.Set(t.Context(), "k", "v", 0)
+	if n := client.Wait(t.Context(), 2, 10*time.Second).Val(); n != 2 {
+		t.Errorf("%d replicas have the key, want 2", n)
+	}
+	for _, replica := range servers[1:] {
+		if value := replica.Client(t).Get(t.Context(), "k").Val(); value != "v" {
+			t.Errorf("%s has %q", replica.Addr(), value)
+		}
+	}
+}

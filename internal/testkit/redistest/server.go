@@ -50,7 +50,7 @@ func Program(tb testing.TB) string {
 	case name != defaultProgram:
 		tb.Fatalf("%s names no program: %v", programEnv, err)
 	}
-	suite.SkipOrFail(tb, "redis-server is not on PATH: install it to run this test, e.g. `apt-get install redis-server` or `brew install redis`")
+	suite.SkipOrFail(tb, "redis-server is not on PATH: install it, e.g. `apt-get install redis-server` or `brew install redis`")
 	return ""
 }
 

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"context"
+	"testing"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/runner"
@@ -14,21 +15,18 @@ type deployment interface {
 	Used(ctx context.Context) (redisserver.Usage, error)
 }
 
-// deploy returns the deployment of the suite, and the function that stops it. Clusters and
-// replicas belong to one suite, so that they do not use CPU during the others.
-func (s Suite) deploy(ctx context.Context, l *runner.Runner) (on deployment, end func() error, err error) {
-	stays := func() error { return nil }
+// deploy returns the deployment of the suite. Clusters and replicas belong to tb, which is that of
+// the suite, so that they do not use CPU during other suites.
+func (s Suite) deploy(tb testing.TB, l *runner.Runner) deployment {
+	tb.Helper()
 	switch {
 	case s.Masters > 0:
-		cluster, err := redisserver.StartCluster(ctx, s.Masters)
-		return cluster, cluster.Stop, err
+		return redisserver.StartCluster(tb, s.Masters)
 	case s.Replicas > 0:
-		replicated, err := redisserver.StartReplicated(ctx, s.Replicas)
-		return replicated, replicated.Stop, err
+		return redisserver.StartReplicated(tb, s.Replicas)
 	case s.Nodes > 0:
-		nodes, err := l.Quorum(ctx, s.Nodes)
-		return nodes, stays, err
+		return l.Quorum(tb, s.Nodes)
 	default:
-		return l.Server, stays, nil
+		return l.Server
 	}
 }

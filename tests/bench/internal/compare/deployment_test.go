@@ -14,22 +14,13 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// The test also stops all servers.
 func TestSuitesRunOnTheirOwnKindOfServers(t *testing.T) {
 	redistest.Program(t)
-	l := &runner.Runner{Server: &redisserver.Server{Addr: "127.0.0.1:1"}} // no command is sent to it
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	l := &runner.Runner{TB: t, Server: &redisserver.Server{Addr: "127.0.0.1:1"}} // no command is sent to it
 	quorum := make(map[string]bool)
 	for _, s := range Suites() {
 		want := max(1, s.Masters, s.Nodes)
-		on, end, err := s.deploy(t.Context(), l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		on := s.deploy(t, l)
 		all := s.Masters == 0 && s.Replicas == 0 && s.Nodes == 0
 		if got := len(on.Addrs()); got != want || (on == deployment(l.Server)) != all {
 			t.Errorf("%s runs on %d servers, want %d", s.Name, got, want)
@@ -43,9 +34,6 @@ func TestSuitesRunOnTheirOwnKindOfServers(t *testing.T) {
 			for _, addr := range on.Addrs() {
 				quorum[addr] = true
 			}
-		}
-		if err := end(); err != nil {
-			t.Error(err)
 		}
 	}
 	if len(quorum) != runner.MaxQuorum {

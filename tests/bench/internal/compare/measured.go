@@ -124,7 +124,7 @@ func roundSeconds(outcomes []load.Outcome) float64 {
 				last = o.Rounds[i].LastGrant
 			}
 		}
-		seconds = append(seconds, last.Sub(round.Opening).Seconds())
+		seconds = append(seconds, last.Sub(round.Start).Seconds())
 	}
 	return measure.Median(seconds)
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"testing"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/child"
+	"github.com/reqlock/reqlock/internal/testkit/programtb"
+	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 	"github.com/reqlock/reqlock/tests/bench/internal/load"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/runner"
@@ -15,14 +17,20 @@ import (
 
 // Run runs all locks of a suite, in alternating order.
 func (s Suite) Run(ctx context.Context, l *runner.Runner) (runs []Run, err error) {
-	on, end, err := s.deploy(ctx, l)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	result := programtb.Run(ctx, s.Name, func(tb testing.TB) { runs, err = s.runOn(tb, l) }) //nolint:contextcheck // servers end with tb
+	if failed := result.Err(); failed != nil {
+		err = errors.Join(err, fmt.Errorf("%s: %w", s.Name, failed))
 	}
-	defer func() { err = errors.Join(err, end()) }()
+	return runs, err
+}
+
+// runOn is Run with servers that belong to tb.
+func (s Suite) runOn(tb testing.TB, l *runner.Runner) (runs []Run, err error) {
+	tb.Helper()
+	on := s.deploy(tb, l)
 	err = l.Repeat(s.Name, len(s.Locks), func(repetition, contestant int) error {
 		name := s.Locks[contestant]
-		run, err := s.once(ctx, l, on, name, repetition)
+		run, err := s.once(tb.Context(), l, on, name, repetition)
 		if err == nil {
 			runs = append(runs, run)
 		}
@@ -54,7 +62,7 @@ func (s Suite) once(ctx context.Context, l *runner.Runner, on deployment, name l
 	if err != nil {
 		return Run{}, err
 	}
-	outcomes, err := child.Run[load.Outcome](ctx, s.jobs(l, on, name, memoryPath), child.Options{
+	outcomes, err := jobprocess.Run[load.Outcome](ctx, s.jobs(l, on, name, memoryPath), jobprocess.Options{
 		Begin: func() (err error) {
 			before, err = on.Used(ctx)
 			return err
@@ -82,8 +90,8 @@ func (s Suite) once(ctx context.Context, l *runner.Runner, on deployment, name l
 }
 
 // jobs returns the jobs of all processes.
-func (s Suite) jobs(l *runner.Runner, on deployment, name lock.Name, memoryPath string) []child.Job {
-	jobs := make([]child.Job, s.Processes)
+func (s Suite) jobs(l *runner.Runner, on deployment, name lock.Name, memoryPath string) []jobprocess.Job {
+	jobs := make([]jobprocess.Job, s.Processes)
 	for i := range jobs {
 		workers := load.Workers{
 			Lock: name, Addrs: on.Addrs(), Memory: memoryPath,

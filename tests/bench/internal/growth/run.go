@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/child"
+	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 )
 
@@ -45,7 +45,7 @@ func RunKeys(ctx context.Context, l *runner.Runner) ([]KeysRun, error) {
 		if err := l.Server.Clear(ctx); err != nil {
 			return err
 		}
-		outcomes, err := child.Run[KeysOutcome](ctx, []child.Job{&Keys{Addr: l.Server.Addr, Keys: n}}, child.Options{
+		outcomes, err := jobprocess.Run[KeysOutcome](ctx, []jobprocess.Job{&Keys{Addr: l.Server.Addr, Keys: n}}, jobprocess.Options{
 			Profile: l.Profile(KeysSuite, strconv.Itoa(n), repetition),
 		})
 		if err != nil {
@@ -71,7 +71,7 @@ func RunWaiters(ctx context.Context, l *runner.Runner) ([]WaitersRun, error) {
 	sizes := counts(l, mostWaiters)
 	err := l.Repeat(WaitersSuite, len(sizes), func(repetition, contestant int) error {
 		n := sizes[contestant]
-		outcomes, err := child.Run[WaitersOutcome](ctx, []child.Job{&Waiters{Addr: l.Server.Addr, Waiters: n}}, child.Options{
+		outcomes, err := jobprocess.Run[WaitersOutcome](ctx, []jobprocess.Job{&Waiters{Addr: l.Server.Addr, Waiters: n}}, jobprocess.Options{
 			Profile: l.Profile(WaitersSuite, strconv.Itoa(n), repetition),
 		})
 		if err == nil {

@@ -23,7 +23,7 @@ func (s *testService) startFiber(ctx context.Context, _ string, idempotent bool,
 	app.Post(path, func(c fiber.Ctx) error {
 		_ = c.Body() // fasthttp has read it
 		c.Set(fiber.HeaderContentType, answerType)
-		return c.Status(answerStatus).Send(s.desk.answer())
+		return c.Status(answerStatus).Send(s.payments.answer())
 	})
 
 	listener, err := service.Listen(ctx)

@@ -35,7 +35,7 @@ const (
 // A testService is a service for payments on one framework.
 type testService struct {
 	addr     string
-	desk     *paymentHandler
+	payments *paymentHandler
 	commands *wire.Counter // sent to Redis
 	parts    []io.Closer   // to close, the last one first
 }
@@ -43,7 +43,7 @@ type testService struct {
 // open starts the service of a framework on a loopback port, with or without its
 // middleware. Its answers have that size.
 func open(ctx context.Context, framework string, idempotent bool, redis string, answer int) (*testService, error) {
-	s := &testService{desk: newPaymentHandler(answer), commands: new(wire.Counter)}
+	s := &testService{payments: newPaymentHandler(answer), commands: new(wire.Counter)}
 	start := s.startHTTP
 	if framework == Fiber {
 		start = s.startFiber
@@ -95,7 +95,7 @@ func (s *testService) stdHandler(locks *core.Locker) http.Handler {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", answerType)
 		w.WriteHeader(answerStatus)
-		_, _ = w.Write(s.desk.answer())
+		_, _ = w.Write(s.payments.answer())
 	})
 	if locks != nil {
 		pay = nethttplock.Idempotent(locks, nethttplock.IdempotencyKey())(pay)
@@ -109,7 +109,7 @@ func (s *testService) ginHandler(locks *core.Locker) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	handlers := []gin.HandlerFunc{func(c *gin.Context) {
 		_, _ = io.Copy(io.Discard, c.Request.Body)
-		c.Data(answerStatus, answerType, s.desk.answer())
+		c.Data(answerStatus, answerType, s.payments.answer())
 	}}
 	if locks != nil {
 		handlers = append([]gin.HandlerFunc{ginlock.Idempotent(locks, ginlock.IdempotencyKey())}, handlers...)

@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
@@ -20,25 +19,9 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
-// server starts a redis-server.
-func server(t *testing.T) *redisserver.Server {
-	t.Helper()
-	redistest.Program(t)
-	s, err := redisserver.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 // Each case of each load runs on each framework, shortly.
 func TestCases(t *testing.T) {
-	redis := server(t)
+	redis := redisserver.Start(t)
 	for _, load := range Loads() {
 		for _, which := range load.Cases() {
 			for _, framework := range Frameworks() {
@@ -113,7 +96,7 @@ func run(t *testing.T, j job) any {
 }
 
 func TestRecordsAreMade(t *testing.T) {
-	redis := server(t)
+	redis := redisserver.Start(t)
 	for _, framework := range RecordFrameworks() {
 		for _, answer := range Answers() {
 			for _, records := range []int{1, 20} {
@@ -136,7 +119,7 @@ func TestRecordsAreMade(t *testing.T) {
 // Without its middleware, a service replays nothing and stores nothing: the jobs must
 // report an error.
 func TestABrokenCaseGivesNoFigure(t *testing.T) {
-	redis := server(t)
+	redis := redisserver.Start(t)
 	for _, framework := range Frameworks() {
 		for which, want := range map[Case]string{Replay: "the replay is", First: "the answer was not kept"} {
 			t.Run(framework+" "+string(which), func(t *testing.T) {
@@ -181,8 +164,8 @@ func TestVerifyCountsTheHandler(t *testing.T) {
 
 func TestAnswersHaveTheirSizeAndANumber(t *testing.T) {
 	for _, size := range append(Answers(), smallestAnswer) {
-		d := newPaymentHandler(size)
-		one, other := d.answer(), d.answer()
+		h := newPaymentHandler(size)
+		one, other := h.answer(), h.answer()
 		if len(one) != size || len(other) != size || string(one) == string(other) || !json.Valid(one) {
 			t.Errorf("%d bytes: %s and %s", size, one, other)
 		}

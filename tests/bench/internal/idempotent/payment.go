@@ -29,9 +29,9 @@ func newPaymentHandler(size int) *paymentHandler {
 }
 
 // answer returns the next answer: JSON.
-func (d *paymentHandler) answer() []byte {
-	answer := make([]byte, 0, smallestAnswer+len(d.filler))
-	answer = fmt.Appendf(answer, answerHead, d.answers.Add(1))
-	answer = append(answer, d.filler...)
+func (h *paymentHandler) answer() []byte {
+	answer := make([]byte, 0, smallestAnswer+len(h.filler))
+	answer = fmt.Appendf(answer, answerHead, h.answers.Add(1))
+	answer = append(answer, h.filler...)
 	return append(answer, answerTail...)
 }

@@ -51,7 +51,7 @@ func (r *Records) Run(ctx context.Context, _ time.Time) (any, error) {
 		}
 		return c.again()
 	})
-	return &RecordsOutcome{Handled: r.site.desk.answers.Load()}, err
+	return &RecordsOutcome{Handled: r.site.payments.answers.Load()}, err
 }
 
 // Close ends the service.

@@ -70,7 +70,7 @@ func (r *Requests) Run(_ context.Context, start time.Time) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	sent, handled := r.site.commands.Commands(), r.site.desk.answers.Load()
+	sent, handled := r.site.commands.Commands(), r.site.payments.answers.Load()
 	deadline := time.Now().Add(r.Window)
 	times, err := service.Each(r.Callers, func(i int, times *measure.Histogram) error {
 		for { // at least once
@@ -97,7 +97,7 @@ func (r *Requests) Run(_ context.Context, start time.Time) (any, error) {
 		Used:     after.Since(before),
 		Commands: r.site.commands.Commands() - sent,
 	}
-	return outcome, r.verify(times.Count, r.site.desk.answers.Load()-handled)
+	return outcome, r.verify(times.Count, r.site.payments.answers.Load()-handled)
 }
 
 // verify returns an error unless the expected number of requests has run the handler.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/child"
+	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
@@ -105,7 +105,7 @@ func records(ctx context.Context, l *runner.Runner, run RecordsRun) (RecordsRun,
 		return run, err
 	}
 	job := &Records{Framework: run.Framework, Answer: run.Answer, Records: min(mostRecords, l.Largest), Addr: l.Server.Addr}
-	outcomes, err := child.Run[RecordsOutcome](ctx, []child.Job{job}, child.Options{
+	outcomes, err := jobprocess.Run[RecordsOutcome](ctx, []jobprocess.Job{job}, jobprocess.Options{
 		Profile: l.Profile(RecordsSuite, fmt.Sprintf("%s %d", run.Framework, run.Answer), run.Repetition-1),
 	})
 	if err != nil {

@@ -46,13 +46,13 @@ func (b *Burst) Run(ctx context.Context, start time.Time) (any, error) {
 // round runs one round, which begins in all processes at the same time.
 func (b *Burst) round(ctx context.Context, workers []*worker, number int) (Round, error) {
 	var (
-		gate    = make(chan struct{})
-		opening time.Time
-		missed  error
+		gate   = make(chan struct{})
+		start  time.Time
+		missed error
 	)
 	go func() {
 		defer close(gate)
-		opening, missed = b.memory.Await(ctx, b.Processes, number)
+		start, missed = b.memory.Await(ctx, b.Processes, number)
 	}()
 	b.each(func(g int) {
 		<-gate
@@ -64,7 +64,7 @@ func (b *Burst) round(ctx context.Context, workers []*worker, number int) (Round
 		began := time.Now()
 		workers[g].turn(ctx, began, began.Add(drainTime))
 	})
-	r := Round{Opening: opening}
+	r := Round{Start: start}
 	for _, w := range workers {
 		if w.lastGrant.After(r.LastGrant) {
 			r.LastGrant = w.lastGrant

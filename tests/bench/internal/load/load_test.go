@@ -85,7 +85,7 @@ func TestBurstTakesTheLockOncePerRound(t *testing.T) {
 		t.Errorf("a channel let two in, %d times", got)
 	}
 	for i, r := range o.Rounds {
-		if took := r.LastGrant.Sub(r.Opening); took < 7*time.Millisecond {
+		if took := r.LastGrant.Sub(r.Start); took < 7*time.Millisecond {
 			t.Errorf("round %d: 8 turns of 1 ms took %v", i, took)
 		}
 	}

@@ -22,7 +22,7 @@ type Outcome struct {
 
 // A Round is one round of a Burst.
 type Round struct {
-	Opening   time.Time // when the round began
+	Start     time.Time // when the round began
 	LastGrant time.Time // when the last goroutine of this process got its lock
 }
 

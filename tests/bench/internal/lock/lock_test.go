@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
@@ -20,7 +19,6 @@ func TestMain(m *testing.M) { suite.Main(m) }
 type deployment interface {
 	Addrs() []string
 	Used(ctx context.Context) (redisserver.Usage, error)
-	Stop() error
 }
 
 // onEach runs a test for each kind on the servers that it is made for: one server and a
@@ -29,15 +27,8 @@ type deployment interface {
 func onEach(t *testing.T, test func(t *testing.T, on deployment, kind Kind)) {
 	t.Helper()
 	t.Parallel() // a quorum waits until its servers have run for a while
-	redistest.Program(t)
-	server, err := redisserver.Start(t.Context())
-	stopLater(t, server, err)
-	cluster, err := redisserver.StartCluster(t.Context(), 3)
-	stopLater(t, cluster, err)
-	replicated, err := redisserver.StartReplicated(t.Context(), 1)
-	stopLater(t, replicated, err)
-	nodes, err := redisserver.StartNodes(t.Context(), 3)
-	stopLater(t, nodes, err)
+	server, nodes := redisserver.Start(t), redisserver.StartNodes(t, 3)
+	cluster, replicated := redisserver.StartCluster(t, 3), redisserver.StartReplicated(t, 1)
 	if err := nodes.AwaitAge(t.Context(), TTL); err != nil {
 		t.Fatal(err)
 	}
@@ -54,19 +45,6 @@ func onEach(t *testing.T, test func(t *testing.T, on deployment, kind Kind)) {
 			t.Run(string(kind.Name), func(t *testing.T) { test(t, nodes, kind) })
 		}
 	}
-}
-
-// stopLater stops a deployment at the end of the test, if it was started.
-func stopLater(t *testing.T, on deployment, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := on.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // open opens a lock, and closes it at the end of the test.
@@ -201,9 +179,7 @@ func TestUnknownNameIsAnError(t *testing.T) {
 // The bare commands fail on a server without a replica.
 func TestBareLockIsNotTakenWithoutReplica(t *testing.T) {
 	t.Parallel()
-	redistest.Program(t)
-	server, err := redisserver.Start(t.Context())
-	stopLater(t, server, err)
+	server := redisserver.Start(t)
 	locks, err := Open(RawReplica, Config{Addrs: server.Addrs(), Commands: new(wire.Counter)})
 	if err != nil {
 		t.Fatal(err)

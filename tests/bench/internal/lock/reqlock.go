@@ -44,17 +44,17 @@ func reqlockOf(s *stack.Stack, err error) (Locker, error) {
 	return reqlock{s}, nil
 }
 
-// crowdTime is the command timeout where up to a thousand Lockers ask at the same time. The
+// commandTimeout bounds a command where up to a thousand Lockers send theirs at the same time. The
 // bare commands have the timeouts of go-redis, which are longer.
-const crowdTime = 2 * time.Second
+const commandTimeout = 2 * time.Second
 
 func openReqlockPermits(c Config) (Locker, error) {
 	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands,
-		core.WithPermits(max(1, c.Permits)), core.WithCommandTimeout(crowdTime)))
+		core.WithPermits(max(1, c.Permits)), core.WithCommandTimeout(commandTimeout)))
 }
 
 func openReqlockShared(c Config) (Locker, error) {
-	s, err := stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithCommandTimeout(crowdTime))
+	s, err := stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithCommandTimeout(commandTimeout))
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
@@ -13,9 +12,7 @@ import (
 // openOn opens a kind of lock on a server, for keys with that many permits.
 func openOn(t *testing.T, name Name, permits int) Locker {
 	t.Helper()
-	redistest.Program(t)
-	server, err := redisserver.Start(t.Context())
-	stopLater(t, server, err)
+	server := redisserver.Start(t)
 	locks, err := Open(name, Config{Addrs: server.Addrs(), Commands: new(wire.Counter), Permits: permits})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,3 @@
-// Package redisserver starts a redis-server on a free loopback port, or several: a Redis
-// Cluster, a master with replicas, or independent servers. It reads the cost of a run from
-// them.
+// Package redisserver has the servers of the program: one, a Redis Cluster, a master with
+// replicas, or independent servers. It reads the cost of a run from them.
 package redisserver

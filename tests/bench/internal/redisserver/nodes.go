@@ -2,25 +2,55 @@ package redisserver
 
 import (
 	"context"
-	"errors"
+	"testing"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// Nodes are independent servers. Their methods are safe for concurrent use.
+// nodeTimeout is the default of Redis, in milliseconds: how long a node of a cluster may be
+// silent.
+const nodeTimeout = "15000"
+
+// Nodes are independent servers, or the masters of a Redis Cluster. Their methods are safe for
+// concurrent use.
 type Nodes struct {
 	nodes []*Server
 }
 
-// StartNodes starts that many servers like Start, and returns when all reply.
-func StartNodes(ctx context.Context, count int) (*Nodes, error) {
+// StartNodes starts that many servers like Start.
+func StartNodes(tb testing.TB, count int) *Nodes {
+	tb.Helper()
 	n := new(Nodes)
-	if err := n.start(ctx, count, freePort); err != nil {
-		return nil, errors.Join(err, n.Stop())
+	for range count {
+		n.nodes = append(n.nodes, Start(tb))
 	}
-	return n, nil
+	return n
 }
 
-// First returns some of the nodes. They are shared: Stop of either ends them.
+// StartCluster starts a Redis Cluster of that many masters without replicas. It returns when all
+// accept commands, after two to three seconds.
+func StartCluster(tb testing.TB, masters int) *Nodes {
+	tb.Helper()
+	n := newNodes(tb, redistest.StartMasters(tb, masters))
+	for _, node := range n.nodes {
+		if err := node.Client.ConfigSet(tb.Context(), "cluster-node-timeout", nodeTimeout).Err(); err != nil {
+			tb.Fatalf("set the node timeout of %s: %v", node.Addr, err)
+		}
+	}
+	return n
+}
+
+func newNodes(tb testing.TB, servers []*redistest.Server) *Nodes {
+	tb.Helper()
+	n := new(Nodes)
+	for _, s := range servers {
+		n.nodes = append(n.nodes, newServer(tb, s))
+	}
+	return n
+}
+
+// First returns the first nodes, which it shares with n.
 func (n *Nodes) First(count int) *Nodes { return &Nodes{n.nodes[:count]} }
 
 // AwaitAge returns when all nodes have run for longer than age, in whole seconds by their
@@ -48,18 +78,6 @@ func (n *Nodes) AwaitAge(ctx context.Context, age time.Duration) error {
 
 // agePoll is how often the age of a node is checked.
 const agePoll = 100 * time.Millisecond
-
-// start starts servers, on ports that choose returns.
-func (n *Nodes) start(ctx context.Context, count int, choose func(context.Context) (ports, error)) error {
-	for range count {
-		node, err := startOn(ctx, choose)
-		if err != nil {
-			return err
-		}
-		n.nodes = append(n.nodes, node)
-	}
-	return nil
-}
 
 // Addrs returns the addresses of all nodes.
 func (n *Nodes) Addrs() (addrs []string) {
@@ -90,13 +108,4 @@ func (n *Nodes) Clear(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Stop kills all nodes, and returns when they have ended.
-func (n *Nodes) Stop() error {
-	var errs []error
-	for _, node := range n.nodes {
-		errs = append(errs, node.Stop())
-	}
-	return errors.Join(errs...)
 }

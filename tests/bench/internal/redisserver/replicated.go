@@ -2,67 +2,27 @@ package redisserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
+	"testing"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 // Replicated is a master with replicas, without persistence. Its methods are safe for
 // concurrent use.
 type Replicated struct {
-	all Nodes // the master first
+	all *Nodes // the master first
 }
 
-// StartReplicated starts a server like Start, and that many replicas. It returns when the
-// replicas are in sync, in less than two seconds.
-func StartReplicated(ctx context.Context, replicas int) (*Replicated, error) {
-	r := new(Replicated)
-	err := r.all.start(ctx, 1+replicas, freePort)
-	if err == nil {
-		err = r.follow(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start a master with replicas: %w", err), r.Stop())
-	}
-	return r, nil
+// StartReplicated starts a master and that many replicas. It returns when the replicas are in
+// sync. The master pings its replicas as often as by default, not as often as in tests.
+func StartReplicated(tb testing.TB, replicas int) *Replicated {
+	tb.Helper()
+	return &Replicated{newNodes(tb, redistest.StartReplicas(tb, replicas, "--repl-ping-replica-period", "10"))}
 }
 
 func (r *Replicated) master() *Server { return r.all.nodes[0] }
-
-// follow makes all servers except the first one replicas of it.
-func (r *Replicated) follow(ctx context.Context) error {
-	// By default the master waits five seconds for more replicas.
-	if err := r.master().Client.ConfigSet(ctx, "repl-diskless-sync-delay", "0").Err(); err != nil {
-		return err
-	}
-	for _, replica := range r.all.nodes[1:] {
-		if err := replica.do(ctx, "REPLICAOF", loopback, r.master().ports.clients); err != nil {
-			return err
-		}
-	}
-	return r.awaitOnline(ctx)
-}
-
-// awaitOnline returns when the master replicates to all replicas.
-func (r *Replicated) awaitOnline(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	for {
-		info, err := r.master().Client.Info(ctx, "replication").Result()
-		if err != nil {
-			return err
-		}
-		if strings.Count(info, "state=online") == len(r.all.nodes)-1 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s has not all of its replicas: %w: %s", r.master().Addr, ctx.Err(), strings.Join(strings.Fields(info), ", "))
-		case <-time.After(startPoll):
-		}
-	}
-}
 
 // Addrs returns the address of the master.
 func (r *Replicated) Addrs() []string { return r.master().Addrs() }
@@ -101,6 +61,3 @@ func (r *Replicated) Clear(ctx context.Context) error {
 	}
 	return err
 }
-
-// Stop kills all servers and returns when they are gone.
-func (r *Replicated) Stop() error { return r.all.Stop() }

@@ -4,17 +4,14 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 // All replicas acknowledge as soon as StartReplicated returns, and their CPU time is
 // counted.
 func TestReplicasAcknowledge(t *testing.T) {
-	redistest.Program(t)
+	t.Parallel()
 	const replicas = 2
-	r, err := StartReplicated(t.Context(), replicas)
-	stopLater(t, r, err)
+	r := StartReplicated(t, replicas)
 	if addrs := r.Addrs(); len(addrs) != 1 || addrs[0] != r.master().Addr {
 		t.Errorf("a lock gets %v, want only the master", addrs)
 	}
@@ -22,10 +19,7 @@ func TestReplicasAcknowledge(t *testing.T) {
 	if n := strings.Count(info, "state=online"); err != nil || n != replicas {
 		t.Errorf("%d of %d replicas are online: %v", n, replicas, err)
 	}
-	before, err := r.Used(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := used(t, r)
 	both := r.master().Client.Pipeline()
 	both.Set(t.Context(), "k", "v", 0)
 	acknowledged := both.Do(t.Context(), "WAIT", replicas, time.Minute.Milliseconds())
@@ -35,16 +29,13 @@ func TestReplicasAcknowledge(t *testing.T) {
 	if n, err := acknowledged.Int(); err != nil || n != replicas {
 		t.Errorf("%d of %d replicas have acknowledged a SET: %v", n, replicas, err)
 	}
-	after, err := r.Used(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := used(t, r)
 	if since := after.Since(before); since.Calls["set"] != 1 || since.Keys != 1 {
 		t.Errorf("a SET is %+v: it must not include the replicas", since)
 	}
 	// Read after the sum of all, and CPU time only rises.
-	if alone, err := r.master().Used(t.Context()); err != nil || after.CPU <= alone.CPU {
-		t.Errorf("the CPU time of all is %v, and of the master %v: %v", after.CPU, alone.CPU, err)
+	if alone := used(t, r.master()); after.CPU <= alone.CPU {
+		t.Errorf("the CPU time of all is %v, and of the master %v", after.CPU, alone.CPU)
 	}
 
 	if err := r.Clear(t.Context()); err != nil {
@@ -59,10 +50,9 @@ func TestReplicasAcknowledge(t *testing.T) {
 
 // Clear returns an error if a replica has lost its master.
 func TestClearWaitsForReplicas(t *testing.T) {
-	redistest.Program(t)
-	r, err := StartReplicated(t.Context(), 1)
-	stopLater(t, r, err)
-	if err := r.all.nodes[1].do(t.Context(), "REPLICAOF", "NO", "ONE"); err != nil {
+	t.Parallel()
+	r := StartReplicated(t, 1)
+	if err := r.all.nodes[1].Client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Clear(t.Context()); err == nil {

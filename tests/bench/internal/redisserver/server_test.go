@@ -1,6 +1,7 @@
 package redisserver
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -9,57 +10,46 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestServerCountsWhatItDoes(t *testing.T) {
-	redistest.Program(t)
-	s, err := Start(t.Context())
+// A deployment is any of the types of this package.
+type deployment interface {
+	Used(ctx context.Context) (Usage, error)
+}
+
+// used returns the usage of servers.
+func used(t *testing.T, servers deployment) Usage {
+	t.Helper()
+	usage, err := servers.Used(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := s.Used(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	return usage
+}
+
+func TestServerCountsCommands(t *testing.T) {
+	t.Parallel()
+	s := Start(t)
+	before := used(t, s)
 	for range 3 {
 		if err := s.Client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	after, err := s.Used(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := used(t, s)
 	since := after.Since(before)
 	if len(since.Calls) != 1 || since.Calls["set"] != 3 || since.Keys != 1 || after.CPU <= 0 {
 		t.Errorf("three SET are %+v", since)
 	}
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-s.process.Done():
-	default:
-		t.Error("the server still runs")
-	}
 }
 
 // The memory of keys does not include connections of a client that is about to disconnect.
-func TestWeighIsWithoutConnections(t *testing.T) {
-	redistest.Program(t)
-	s, err := Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+func TestMemoryDoesNotIncludeConnections(t *testing.T) {
+	t.Parallel()
+	s := Start(t)
 	const keys, value = 1000, 1000
 	other := redis.NewClient(&redis.Options{Addr: s.Addr})
 	for i := range keys {
@@ -78,7 +68,7 @@ func TestWeighIsWithoutConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !leaves.Load() {
-		t.Error("weighed while another client was connected")
+		t.Error("measured while another client was connected")
 	}
 	if err := <-left; err != nil {
 		t.Fatal(err)
@@ -86,23 +76,26 @@ func TestWeighIsWithoutConnections(t *testing.T) {
 	if each := bytes / keys; count != keys || each < value || each > value+value/2 {
 		t.Errorf("%d keys with %d bytes take %d each, and are %d", keys, value, each, count)
 	}
-	if used, err := s.Used(t.Context()); err != nil || used.Keys != 0 {
-		t.Errorf("%d keys are left: %v", used.Keys, err)
+	if left := used(t, s).Keys; left != 0 {
+		t.Errorf("%d keys are left", left)
 	}
 }
 
-func TestParseInfo(t *testing.T) {
-	info := parseInfo("# CPU\r\nused_cpu_user:1.5\r\ndb0:keys=7,expires=2\r\ncmdstat_set:calls=3,usec=4\r\n")
-	if got := secondsOf(info["used_cpu_user"]); got != 1500*time.Millisecond {
-		t.Errorf("used_cpu_user is %v", got)
+func TestFieldsOfValues(t *testing.T) {
+	for _, c := range []struct {
+		value, name string
+		want        int64
+	}{
+		{"keys=7,expires=2", "keys", 7},
+		{"calls=3,usec=4", "usec", 4},
+		{"calls=3,usec=4", "keys", 0},
+		{"", "keys", 0},
+	} {
+		if got := field(c.value, c.name); got != c.want {
+			t.Errorf("%s of %q is %d, want %d", c.name, c.value, got, c.want)
+		}
 	}
-	if got := field(info["db0"], "keys"); got != 7 {
-		t.Errorf("%d keys", got)
-	}
-	if got := field(info["cmdstat_set"], "calls"); got != 3 {
-		t.Errorf("%d calls", got)
-	}
-	if got := field(info["db1"], "keys"); got != 0 {
-		t.Errorf("%d keys in a database that is not there", got)
+	if got := secondsOf("1.5"); got != 1500*time.Millisecond {
+		t.Errorf("1.5 seconds are %v", got)
 	}
 }

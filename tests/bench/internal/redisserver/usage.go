@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
 // A Usage is what the server has done since it started.
@@ -29,8 +31,8 @@ func (s *Server) Used(ctx context.Context) (Usage, error) {
 	usage.Memory, _ = strconv.ParseInt(info["used_memory"], 10, 64)
 	usage.Keys = field(info["db0"], "keys")
 	for name, value := range info {
-		if command, ok := strings.CutPrefix(name, "cmdstat_"); ok && command != "info" {
-			usage.Calls[command] = field(value, "calls")
+		if called, ok := strings.CutPrefix(name, "cmdstat_"); ok && called != "info" {
+			usage.Calls[called] = field(value, "calls")
 		}
 	}
 	return usage, nil
@@ -44,9 +46,9 @@ func (u Usage) Since(earlier Usage) Usage {
 		Memory: u.Memory - earlier.Memory,
 		Keys:   u.Keys - earlier.Keys,
 	}
-	for command, calls := range u.Calls {
-		if calls -= earlier.Calls[command]; calls > 0 {
-			since.Calls[command] = calls
+	for name, calls := range u.Calls {
+		if calls -= earlier.Calls[name]; calls > 0 {
+			since.Calls[name] = calls
 		}
 	}
 	return since
@@ -57,8 +59,8 @@ func (u *Usage) add(other Usage) {
 	u.CPU += other.CPU
 	u.Memory += other.Memory
 	u.Keys += other.Keys
-	for command, calls := range other.Calls {
-		u.Calls[command] += calls
+	for name, calls := range other.Calls {
+		u.Calls[name] += calls
 	}
 }
 
@@ -79,18 +81,7 @@ func (s *Server) info(ctx context.Context, sections ...string) (map[string]strin
 	if err != nil {
 		return nil, fmt.Errorf("ask redis-server for its state: %w", err)
 	}
-	return parseInfo(text), nil
-}
-
-// parseInfo reads the lines "name:value" of INFO.
-func parseInfo(text string) map[string]string {
-	fields := make(map[string]string)
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			fields[name] = value
-		}
-	}
-	return fields
+	return command.InfoFields(text), nil
 }
 
 // field returns the number of one part of a value such as "calls=3,usec=4", or 0 if it is

@@ -153,7 +153,7 @@ func TestFreeLocksAreHeldAgainstReqlock(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestFiguresAreRoundedAndHaveUnits(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{number(0), "0"},
 		{number(0.0345), "0.0345"},

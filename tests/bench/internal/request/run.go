@@ -3,7 +3,7 @@ package request
 import (
 	"context"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/child"
+	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
@@ -65,7 +65,7 @@ func RunMiddleware(ctx context.Context, l *runner.Runner) ([]MiddlewareRun, erro
 	err := l.Repeat(MiddlewareSuite, len(frameworks), func(repetition, contestant int) error {
 		framework := frameworks[contestant]
 		job := &Middleware{Framework: framework, Addr: l.Server.Addr, Window: l.Window}
-		outcomes, err := child.Run[MiddlewareOutcome](ctx, []child.Job{job}, child.Options{
+		outcomes, err := jobprocess.Run[MiddlewareOutcome](ctx, []jobprocess.Job{job}, jobprocess.Options{
 			Profile: l.Profile(MiddlewareSuite, framework, repetition),
 		})
 		if err == nil {

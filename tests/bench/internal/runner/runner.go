@@ -1,11 +1,11 @@
 package runner
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
@@ -13,6 +13,7 @@ import (
 
 // A Runner runs suites.
 type Runner struct {
+	TB          testing.TB // ends the servers at the end of the program
 	Server      *redisserver.Server
 	Dir         string        // for files of a run
 	Window      time.Duration // the duration of a run, unless its suite needs more
@@ -26,29 +27,23 @@ type Runner struct {
 	quorum *redisserver.Nodes
 }
 
-// Quorum returns that many independent servers, at most MaxQuorum. They start at the first
-// call, and all suites share them: each start takes a quarantine.
-func (l *Runner) Quorum(ctx context.Context, count int) (*redisserver.Nodes, error) {
+// Quorum returns that many independent servers, at most MaxQuorum, which have run for longer than
+// the quarantine. They start at the first call, and all suites share them: each start takes a
+// quarantine. A failure fails tb, or the TB of the runner.
+func (l *Runner) Quorum(tb testing.TB, count int) *redisserver.Nodes {
+	tb.Helper()
 	if l.quorum == nil {
-		nodes, err := redisserver.StartNodes(ctx, MaxQuorum)
-		if err != nil {
-			return nil, err
-		}
-		l.quorum = nodes
+		l.quorum = redisserver.StartNodes(l.TB, MaxQuorum)
 	}
-	return l.quorum.First(count), l.quorum.AwaitAge(ctx, l.Quarantine)
+	nodes := l.quorum.First(count)
+	if err := nodes.AwaitAge(tb.Context(), l.Quarantine); err != nil {
+		tb.Fatalf("wait until the servers of a quorum have run for %v: %v", l.Quarantine, err)
+	}
+	return nodes
 }
 
 // MaxQuorum is the largest number of servers in a quorum.
 const MaxQuorum = 5
-
-// Close ends the servers of a quorum, if there are some.
-func (l *Runner) Close() error {
-	if l.quorum == nil {
-		return nil
-	}
-	return l.quorum.Stop()
-}
 
 // Repeat calls run for each of n contestants in each repetition. Each repetition begins
 // with another contestant, so that neither the order nor a busy period of the machine
@@ -70,7 +65,7 @@ func (l *Runner) Repeat(suite string, n int, run func(repetition, contestant int
 }
 
 // Profile returns a function that returns the file for the CPU profile of a child, for
-// child.Options.
+// jobprocess.Options.
 func (l *Runner) Profile(suite, contestant string, repetition int) func(child int) string {
 	return func(child int) string {
 		if l.Profiles == "" {

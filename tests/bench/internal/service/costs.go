@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/child"
+	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
 	"github.com/reqlock/reqlock/tests/bench/internal/runner"
 )
@@ -28,12 +28,12 @@ type Costs struct {
 
 // Measure runs a job of one window that returns an Outcome, and returns the costs of its
 // requests.
-func Measure(ctx context.Context, l *runner.Runner, job child.Job, window time.Duration, profile func(child int) string) (Costs, error) {
+func Measure(ctx context.Context, l *runner.Runner, job jobprocess.Job, window time.Duration, profile func(child int) string) (Costs, error) {
 	before, err := l.Server.Used(ctx)
 	if err != nil {
 		return Costs{}, err
 	}
-	outcomes, err := child.Run[Outcome](ctx, []child.Job{job}, child.Options{
+	outcomes, err := jobprocess.Run[Outcome](ctx, []jobprocess.Job{job}, jobprocess.Options{
 		Begin: func() (err error) {
 			before, err = l.Server.Used(ctx)
 			return err

@@ -18,7 +18,7 @@ const (
 // ctx ends before.
 func (m *Memory) Await(ctx context.Context, processes, round int) (time.Time, error) {
 	if m.arrived.Add(1) == int64(processes)*int64(round) {
-		m.opening.Store(time.Now().Add(barrierLead).UnixNano())
+		m.start.Store(time.Now().Add(barrierLead).UnixNano())
 		m.round.Store(int64(round))
 	}
 	for m.round.Load() < int64(round) {
@@ -26,8 +26,8 @@ func (m *Memory) Await(ctx context.Context, processes, round int) (time.Time, er
 			return time.Time{}, err
 		}
 	}
-	opening := time.Unix(0, m.opening.Load())
-	return opening, pause(ctx, time.Until(opening))
+	start := time.Unix(0, m.start.Load())
+	return start, pause(ctx, time.Until(start))
 }
 
 // pause returns after d, or with ctx's error if ctx ends before.

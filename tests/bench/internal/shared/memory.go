@@ -29,9 +29,9 @@ type page struct {
 	_          [56]byte
 	arrived    atomic.Int64 // processes at the barrier, over all rounds
 	_          [56]byte
-	opening    atomic.Int64 // the start of the round, in Unix nanoseconds
+	start      atomic.Int64 // the start of the round, in Unix nanoseconds
 	_          [56]byte
-	round      atomic.Int64 // the round of opening, from 1
+	round      atomic.Int64 // the round that begins at start, from 1
 	_          [56]byte
 }
 

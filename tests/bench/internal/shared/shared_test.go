@@ -116,24 +116,24 @@ func TestSharedHoldersAreCounted(t *testing.T) {
 func TestBarrierBeginsRoundsTogether(t *testing.T) {
 	one, other := open(t)
 	var workers sync.WaitGroup
-	openings := make([][]time.Time, 2)
+	starts := make([][]time.Time, 2)
 	for i, m := range []*Memory{one, other} {
 		workers.Go(func() {
 			for round := range 3 {
-				opening, err := m.Await(t.Context(), 2, round+1)
-				if err != nil || time.Now().Before(opening) {
-					t.Errorf("round %d begins before %v: %v", round+1, opening, err)
+				start, err := m.Await(t.Context(), 2, round+1)
+				if err != nil || time.Now().Before(start) {
+					t.Errorf("round %d begins before %v: %v", round+1, start, err)
 				}
-				openings[i] = append(openings[i], opening)
+				starts[i] = append(starts[i], start)
 			}
 		})
 	}
 	workers.Wait()
 	for round := range 3 {
-		if !openings[0][round].Equal(openings[1][round]) {
-			t.Errorf("round %d begins at %v and at %v", round+1, openings[0][round], openings[1][round])
+		if !starts[0][round].Equal(starts[1][round]) {
+			t.Errorf("round %d begins at %v and at %v", round+1, starts[0][round], starts[1][round])
 		}
-		if round > 0 && !openings[0][round].After(openings[0][round-1]) {
+		if round > 0 && !starts[0][round].After(starts[0][round-1]) {
 			t.Errorf("round %d begins no later than the one before", round+1)
 		}
 	}

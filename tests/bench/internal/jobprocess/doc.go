@@ -1,4 +1,4 @@
-// Package child runs jobs in processes of their own, by starting this program again. Each
+// Package jobprocess runs jobs in processes of their own, by starting this program again. Each
 // run begins with an empty heap and new connections, and its CPU time is its own. Several
 // processes compete like the instances of a service.
 //
@@ -10,4 +10,4 @@
 //	child   the result
 //
 // A child stops when its input ends, so none outlives its parent.
-package child
+package jobprocess
