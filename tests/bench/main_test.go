@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	testsuite "github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 )
 
@@ -20,7 +19,7 @@ func TestMain(m *testing.M) {
 	if jobprocess.Is() {
 		os.Exit(jobprocess.Main(newJob))
 	}
-	goleak.VerifyTestMain(m)
+	testsuite.Main(m)
 }
 
 // A suite of each kind runs, as short as possible, from the server to the charts.

@@ -11,7 +11,6 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reqlock/reqlock v0.0.0-00010101000000-000000000000
 	github.com/rs/zerolog v1.33.0
-	go.uber.org/goleak v1.3.0
 	pgregory.net/rapid v1.3.0
 )
 
@@ -21,5 +20,6 @@ require (
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // parallel is how many parallel tests of a package run at a time, unless the flag
@@ -38,11 +40,12 @@ func Parallel(n int) {
 // processor time. Benchmarks collect it as programs do.
 const gcPercent = 400
 
-// Main runs the tests of a package and exits: with a failure if goroutines are left.
-func Main(m *testing.M) { os.Exit(Run(m)) }
+// Main runs the tests of a package and exits: with a failure if goroutines are left, except those
+// that the options of goleak ignore.
+func Main(m *testing.M, ignore ...goleak.Option) { os.Exit(Run(m, ignore...)) }
 
 // Run is Main without the exit. It returns the exit code.
-func Run(m *testing.M) int {
+func Run(m *testing.M, ignore ...goleak.Option) int {
 	flag.Parse()
 	isSet := false
 	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "test.parallel" })
@@ -57,7 +60,7 @@ func Run(m *testing.M) int {
 	code := m.Run()
 	exits.run()
 	if code == 0 {
-		if err := Leaks(lastDial); err != nil {
+		if err := Leaks(lastDial, ignore...); err != nil {
 			fmt.Fprintf(os.Stderr, "goroutines are left: %v\n", err)
 			code = 1
 		}

@@ -8,7 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // lengths reads an SVG document to its end and returns the lengths of its bars.
 func lengths(t *testing.T, document string) (bars []float64) {

@@ -9,12 +9,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, // fasthttp leaves these goroutines asleep, one of them for ever
+	suite.Main(m, // fasthttp leaves these goroutines asleep, one of them for ever
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }

@@ -7,7 +7,11 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestMedian(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/bench/internal/compare"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 )
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestVerdicts(t *testing.T) {
 	nan := math.NaN()

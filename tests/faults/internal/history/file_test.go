@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.json")

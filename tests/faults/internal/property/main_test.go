@@ -2,10 +2,9 @@ package property
 
 import (
 	"flag"
-	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // sequences is the number of sequences in each test, unless -rapid.checks sets another.
@@ -15,5 +14,5 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", sequences); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))
+	suite.Main(m)
 }
