@@ -32,7 +32,7 @@ func acquireAll[K string | Key](ctx context.Context, l *Locker, keys []K, wait t
 func (l *Locker) acquireInOrder(ctx context.Context, keys []Key, wait time.Duration) (*LeaseSet, error) {
 	if len(keys) > 1 {
 		for _, key := range keys {
-			if _, err := l.checkNesting(ctx, key); err != nil {
+			if _, err := l.findOuter(ctx, key); err != nil {
 				return nil, err
 			}
 		}

@@ -53,7 +53,7 @@ func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 // acquire takes the lock of one key within the wait. It fills in the empty lease and returns
 // it.
 func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease *Lease) (*Lease, error) {
-	outer, err := l.checkNesting(ctx, key)
+	outer, err := l.findOuter(ctx, key)
 	switch {
 	case err != nil:
 		return nil, err
@@ -66,9 +66,9 @@ func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease
 	return lease, nil
 }
 
-// checkNesting returns the lease of the caller in which a lease of the key nests, or nil if there
+// findOuter returns the lease of the caller in which a lease of the key nests, or nil if there
 // is none. The error refuses a key that no wait can grant, because of a mistake in the program.
-func (l *Locker) checkNesting(ctx context.Context, key Key) (*Lease, error) {
+func (l *Locker) findOuter(ctx context.Context, key Key) (*Lease, error) {
 	if err := checkKey(key.raw); err != nil {
 		l.observeRefused(ctx, key, false, err)
 		return nil, err

@@ -19,7 +19,7 @@ func TestAFaultIsItsCause(t *testing.T) {
 	}
 }
 
-func TestFaultOfAnError(t *testing.T) {
+func TestFaultOfReturnsTheFaultInAnError(t *testing.T) {
 	cause := errors.New("connection refused")
 	fault := &Fault{Temporary: true, Err: cause}
 	if got := FaultOf(fmt.Errorf("take: %w", fault)); got != fault {

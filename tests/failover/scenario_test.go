@@ -188,7 +188,7 @@ func TestAMasterIsReplaced(t *testing.T) {
 					}
 					t.Run(name, func(t *testing.T) {
 						if !f.isFast {
-							suite.Full(t, "is one of all ways to replace a master")
+							suite.Full(t, "repeats the test with each other way to replace a master")
 						}
 						s := &scenario{
 							deployment: d, t: t, failure: f, ledger: newLedger(), history: history.NewRecorder(), failed: make(chan struct{}),

@@ -68,7 +68,7 @@ func pages(t *testing.T) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "out"):
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "out" || entry.Name() == "testdata"):
 			return fs.SkipDir
 		case path.Ext(name) != ".md":
 			return nil
@@ -107,7 +107,7 @@ func TestLinksInCommentsLeadSomewhere(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "out"):
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "out" || entry.Name() == "testdata"):
 			return fs.SkipDir
 		case path.Ext(name) != ".go":
 			return nil

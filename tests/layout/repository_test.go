@@ -63,7 +63,7 @@ func sources(t *testing.T) []source {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (strings.HasPrefix(path.Base(name), ".") || path.Base(name) == "out"):
+		case entry.IsDir() && name != "." && (strings.HasPrefix(path.Base(name), ".") || path.Base(name) == "out" || path.Base(name) == "testdata"):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil

@@ -22,7 +22,7 @@ func TestEachPackageWithTestsCallsSuiteMain(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (strings.HasPrefix(path.Base(name), ".") || !canImportSuite(files, name)):
+		case entry.IsDir() && name != "." && (strings.HasPrefix(path.Base(name), ".") || path.Base(name) == "testdata" || !canImportSuite(files, name)):
 			return fs.SkipDir
 		case !strings.HasSuffix(name, "_test.go"):
 			return nil

@@ -57,7 +57,7 @@ func testLoad(t *testing.T, cluster *redistest.Cluster) {
 	for _, round := range loadRounds {
 		isMoved := t.Run(round.name, func(t *testing.T) {
 			if !round.inFastTier {
-				suite.Full(t, "is one of all ways to move slots under load")
+				suite.Full(t, "repeats the test with each other way to move slots")
 			}
 			for i := range l.tags {
 				l.move(t, cluster, i, round)

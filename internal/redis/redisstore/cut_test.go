@@ -139,8 +139,8 @@ func inEachLane(t *testing.T, test func(t *testing.T, r *cutFixture)) {
 // eachOffset calls do with every step-th offset within the bytes, from a random one on. In
 // the fast tier it calls do with about three offsets, or with some more of a long batch, and
 // with the race detector with a seventh of all: each run of a test cuts a sample of the bytes, so
-// no test is left out. The replies that the server has sent before
-// the cut are delivered and lost by turns.
+// no test is left out. The replies that the server has sent before the cut are delivered and lost
+// by turns.
 func eachOffset(bytes, step int, do func(n, replies int)) {
 	switch {
 	case !suite.IsFull():

@@ -6,7 +6,8 @@
 //
 // New joins scripts from parts, each a file. A script has the name of its last part. The first
 // line of a file names in "(after ...)" the parts that it needs ahead of it, or says which
-// scripts it begins: there it answers the common case.
+// scripts it begins. free.lua, done.lua, sharedtake.lua and sharedfree.lua answer the common case
+// of a script first.
 //
 // The scripts whose names begin with "shared" are those of shared leases: marker.lua says
 // what is stored. Exclusive leases have scripts of their own. If K has the marker of shared

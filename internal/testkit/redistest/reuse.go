@@ -55,7 +55,8 @@ func (p *pool) put(s *Server) {
 	p.servers = append(p.servers, s)
 }
 
-// take removes a server of the program that still runs, and returns it, or nil.
+// take removes a server of the program that still runs, and returns it, or nil. It also removes
+// those that it has looked at before.
 func (p *pool) take(program string) *Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()

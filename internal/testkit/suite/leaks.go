@@ -11,8 +11,9 @@ import (
 const lastDial = 3 * time.Second
 
 // Leaks waits at most this long until no goroutine is left, except those that the options of
-// goleak ignore. It returns an error that names the goroutines that are left, or nil. goleak itself waits half a second, which is too short
-// on a busy machine, and for clients of a server that was killed.
+// goleak ignore. It returns an error that names the goroutines that are left, or nil. goleak
+// itself waits half a second, which is too short on a busy machine, and for clients of a server
+// that was killed.
 func Leaks(patience time.Duration, ignore ...goleak.Option) error {
 	for begun := time.Now(); ; {
 		err := goleak.Find(ignore...)

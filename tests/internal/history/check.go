@@ -39,6 +39,9 @@ func (h Holds) Limits() (violations []string) {
 	for _, holds := range h.Granted() {
 		var open Holds
 		for _, one := range holds {
+			if one.Limit == 0 {
+				continue // see Overlaps
+			}
 			open = slices.DeleteFunc(open, func(first *Hold) bool { return first.Ended <= one.Granted })
 			open = append(open, one)
 			highest := 0

@@ -117,6 +117,9 @@ func TestChecksFindEachViolation(t *testing.T) {
 		"a permit beside a reader": {func(h history.Holds) history.Holds {
 			return append(h, shared(200, 220, 9000, history.Unlimited), shared(210, 230, 9000, 1))
 		}, ""},
+		"a permit beside a writer": {func(h history.Holds) history.Holds {
+			return append(h, shared(200, 220, 9000, 0), shared(210, 230, 9001, 1))
+		}, "exclusion"},
 		"a caller not served": {func(h history.Holds) history.Holds {
 			return append(h, &history.Hold{Key: "k", Holder: "late", Asked: 1})
 		}, "service"},

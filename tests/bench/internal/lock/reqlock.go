@@ -44,17 +44,17 @@ func reqlockOf(s *stack.Stack, err error) (Locker, error) {
 	return reqlock{s}, nil
 }
 
-// commandTimeout bounds a command where up to a thousand Lockers send theirs at the same time. The
+// manyLockersTimeout bounds a command where up to a thousand Lockers send theirs at the same time. The
 // bare commands have the timeouts of go-redis, which are longer.
-const commandTimeout = 2 * time.Second
+const manyLockersTimeout = 2 * time.Second
 
 func openReqlockPermits(c Config) (Locker, error) {
 	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands,
-		core.WithPermits(max(1, c.Permits)), core.WithCommandTimeout(commandTimeout)))
+		core.WithPermits(max(1, c.Permits)), core.WithCommandTimeout(manyLockersTimeout)))
 }
 
 func openReqlockShared(c Config) (Locker, error) {
-	s, err := stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithCommandTimeout(commandTimeout))
+	s, err := stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithCommandTimeout(manyLockersTimeout))
 	if err != nil {
 		return nil, err
 	}

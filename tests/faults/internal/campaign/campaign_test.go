@@ -119,14 +119,22 @@ func TestRunsOnAQuorumAreExecutedAlone(t *testing.T) {
 }
 
 func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
-	executed := 0
-	c, _ := fakeCampaign(t, 1, func(Run) *Report {
-		executed++
-		return &Report{History: &history.History{}}
-	})
-	c.run(t.Context(), allRuns(three(), []fault.Deployment{fault.OnServer}, 1, 2, 3, 4), func() bool { return executed < 3 })
-	if n := c.table[fault.OnServer].Histories; executed != 3 || n != 3 {
-		t.Errorf("%d runs, %d recorded", executed, n)
+	for _, test := range []struct {
+		on    []fault.Deployment
+		first fault.Deployment
+	}{
+		{fault.Deployments(), fault.OnQuorum},
+		{[]fault.Deployment{fault.OnServer}, fault.OnServer},
+	} {
+		executed := 0
+		c, _ := fakeCampaign(t, 1, func(Run) *Report {
+			executed++
+			return &Report{History: &history.History{}}
+		})
+		c.run(t.Context(), allRuns(three(), test.on, 1, 2, 3, 4), func() bool { return executed < 3 })
+		if n := c.table[test.first].Histories; executed != 3 || n != 3 {
+			t.Errorf("%d runs, %d recorded on %s", executed, n, test.first.String())
+		}
 	}
 }
 

@@ -76,10 +76,7 @@ func (r *Report) run(tb testing.TB) {
 	}
 
 	onGoroutine(func() {
-		c.AwaitGrants(warmUpGrants)
-		h.Begun = clock.Now() // if a client is never served, the calls from here on are judged
-		c.AwaitEachClient()
-		h.Begun = clock.Now()
+		warmUp(c, h)
 		injectFault(s, r.Run.Fault, &declared)
 	})
 	if tb.Context().Err() != nil {
@@ -135,6 +132,19 @@ func (r Run) replicas() int {
 // client.RandomOf.
 func faultRandom(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // they are to be repeated
+}
+
+// warmUp returns when each client was served, and sets the beginning of the history. If a client
+// is never served, the run fails here, and its history begins before, so that it is judged.
+func warmUp(workload interface {
+	AwaitGrants(more int)
+	AwaitEachClient()
+}, h *history.History,
+) {
+	workload.AwaitGrants(warmUpGrants)
+	h.Begun = clock.Now()
+	workload.AwaitEachClient()
+	h.Begun = clock.Now()
 }
 
 // injectFault injects the fault while the clients work, and lets them work for a while

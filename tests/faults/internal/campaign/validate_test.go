@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -106,6 +107,20 @@ func TestRunOfAFailingFaultIsValidated(t *testing.T) {
 	}
 	if len(r.ServerLogs) != 1 {
 		t.Errorf("%d logs of servers", len(r.ServerLogs))
+	}
+}
+
+// An unserved is a workload with a client that is never served.
+type unserved struct{}
+
+func (unserved) AwaitGrants(int)  {}
+func (unserved) AwaitEachClient() { runtime.Goexit() }
+
+func TestRunWithAnUnservedClientIsJudged(t *testing.T) {
+	h := &history.History{}
+	onGoroutine(func() { warmUp(unserved{}, h) })
+	if h.Begun == 0 {
+		t.Error("the history has no beginning")
 	}
 }
 

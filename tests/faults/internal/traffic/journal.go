@@ -83,7 +83,7 @@ func (j *journal) record(r client.Report) {
 	}
 }
 
-// recordGrant counts a lock that was granted to the client of a number. The caller holds j.mu.
+// recordGrant counts a lock that was granted to the client with this number. The caller holds j.mu.
 func (j *journal) recordGrant(number int) {
 	j.grants++
 	j.served[number] = true

@@ -91,7 +91,7 @@ func (c *Workload) AwaitGrants(more int) {
 // numbers, so they count already.
 func (c *Workload) AwaitEachClient() {
 	c.tb.Helper()
-	c.await(c.settings.Processes*c.settings.Clients, c.journal.servedCount, "clients without a grant")
+	c.await(c.settings.Processes*c.settings.Clients, c.journal.servedCount, "clients with a grant")
 }
 
 // await returns once count returns at least enough. The error names what is missing.

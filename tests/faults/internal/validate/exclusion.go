@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
-	holders "github.com/reqlock/reqlock/tests/internal/history"
+	exclusion "github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // overlappingHolders finds leases that were granted while the holders of other leases of the
@@ -14,10 +14,11 @@ import (
 // return of its grant, on the common clock of all processes. Attempts count as leases.
 func overlappingHolders(s *summary) (found []Violation) {
 	for _, key := range s.locks {
-		holds := make(holders.Holds, len(s.leases[key]))
+		holds := make(exclusion.Holds, len(s.leases[key]))
 		for i, l := range s.leases[key] {
-			holds[i] = &holders.Hold{
-				Key: key.key, Holder: callName(l.grant), Limit: l.grant.Limit,
+			holds[i] = &exclusion.Hold{
+				Key: key.key, Limit: l.grant.Limit,
+				Holder:  fmt.Sprintf("%s, relied on from %d to %d", callName(l.grant), l.grant.Return, s.reliedUntil(l)),
 				Granted: time.Duration(l.grant.Return), Ended: time.Duration(s.reliedUntil(l)),
 				Lost: l.contextEnded != never && !l.callerEnded,
 			}
