@@ -38,7 +38,7 @@ func TestCheckNamesTheMissingRightOfASlowSubscription(t *testing.T) {
 		var isHeld atomic.Bool
 		rdb := storetest.Embedded(t, func(client *server.Peer, command string, _ ...string) (answered bool) {
 			switch command {
-			case "SET": // the first step, so that the first subscription is that of the hints
+			case "SET": // the first command of Check; it waits here, so the Locker is the first to subscribe
 				<-subscribing
 			case "SUBSCRIBE":
 				if isHeld.CompareAndSwap(false, true) {

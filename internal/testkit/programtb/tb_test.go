@@ -16,7 +16,7 @@ func TestResultSaysHowARunEnded(t *testing.T) {
 	for name, test := range map[string]struct {
 		f               func(tb testing.TB)
 		failed, skipped bool
-		err             string // contained in that of the result
+		err             string // a part of the expected error
 	}{
 		"return":           {func(tb testing.TB) { tb.Log("a line") }, false, false, ""},
 		"error":            {func(tb testing.TB) { tb.Error("no answer") }, true, false, "no answer"},

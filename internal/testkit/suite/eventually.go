@@ -26,8 +26,8 @@ func Eventually(tb testing.TB, what string, condition func() bool) {
 	}
 }
 
-// EventuallyAnywhere checks like Eventually, on any goroutine, such as that of a handler. If the
-// condition does not hold within ten seconds, it fails the test and returns. So the handler
+// EventuallyAnywhere is Eventually for any goroutine, for example that of a handler. If the condition
+// does not hold within ten seconds, EventuallyAnywhere fails the test and returns. So the handler
 // returns, and its client gets a reply.
 func EventuallyAnywhere(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()

@@ -44,8 +44,8 @@ func reqlockOf(s *stack.Stack, err error) (Locker, error) {
 	return reqlock{s}, nil
 }
 
-// manyLockersTimeout bounds a command where up to a thousand Lockers send theirs at the same time. The
-// bare commands have the timeouts of go-redis, which are longer.
+// manyLockersTimeout bounds a command where up to a thousand Lockers send theirs at the same
+// time. The bare commands have the timeouts of go-redis, which are longer.
 const manyLockersTimeout = 2 * time.Second
 
 func openReqlockPermits(c Config) (Locker, error) {

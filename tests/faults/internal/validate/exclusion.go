@@ -16,10 +16,11 @@ func overlappingHolders(s *summary) (found []Violation) {
 	for _, key := range s.locks {
 		holds := make(exclusion.Holds, len(s.leases[key]))
 		for i, l := range s.leases[key] {
+			until := s.reliedUntil(l)
 			holds[i] = &exclusion.Hold{
 				Key: key.key, Limit: l.grant.Limit,
-				Holder:  fmt.Sprintf("%s, relied on from %d to %d", callName(l.grant), l.grant.Return, s.reliedUntil(l)),
-				Granted: time.Duration(l.grant.Return), Ended: time.Duration(s.reliedUntil(l)),
+				Holder:  fmt.Sprintf("%s, relied on from %d to %d", callName(l.grant), l.grant.Return, until),
+				Granted: time.Duration(l.grant.Return), Ended: time.Duration(until),
 				Lost: l.contextEnded != never && !l.callerEnded,
 			}
 		}
