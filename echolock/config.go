@@ -43,6 +43,9 @@ type Config struct {
 	// outcome instead of 200. Writing to c.Response().Writer and hijacking are answers as
 	// well. If a key function has answered by itself, its answer is kept, and
 	// ErrorHandler is not called.
+	//
+	// Behind an Idempotent, an answer of ErrorHandler with a status of 4xx, or by
+	// WriteError, frees the key. Any other answer counts as if the handler had given it.
 	ErrorHandler func(c echo.Context, err error) error
 }
 

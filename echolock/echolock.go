@@ -6,6 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
@@ -78,12 +79,14 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			}
 			r := c.Request()
 			wait.Check(r)
+			pass := httpattempt.Enter(r.Context())
 			ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 			if err != nil {
 				wildcards.Check(err)
-				return refuse(c, err, config.ErrorHandler)
+				return refuse(c, err, config.ErrorHandler, pass)
 			}
 			defer release()
+			defer pass.Leave()
 			endRefusal(c)
 			defer restore(c, r)
 			c.SetRequest(r.WithContext(ctx))

@@ -83,14 +83,16 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 			if config.Skipper(c) {
 				return next(c)
 			}
+			pass := httpattempt.Enter(c.Request().Context())
 			exchange, err := endpoint.Begin(c.Request(), c, c.Path(), routeOf(c))
-			switch {
-			case errors.Is(err, core.ErrSkip):
-				return next(c)
-			case err != nil:
-				return refuse(c, err, config.ErrorHandler)
+			if err != nil && !errors.Is(err, core.ErrSkip) {
+				return refuse(c, err, config.ErrorHandler, pass)
 			}
+			defer pass.Leave()
 			endRefusal(c)
+			if err != nil {
+				return next(c)
+			}
 			if exchange.Replayed() {
 				exchange.Replay(c.Response())
 				return nil

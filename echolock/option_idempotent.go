@@ -65,18 +65,22 @@ func WithMaxBody(bytes int64) Option {
 
 // WithUncertain sets which failures leave the outcome of a request unknown, so that
 // copies are refused with core.ErrInterrupted. The default is a panic, an error that a
-// middleware outside renders and that has no status, and the statuses 499, 500, 502 and
-// 504 unless WithStored stores them. All others free the key or are stored: see
-// WithStored. core.WithInterrupted can let copies run instead.
+// middleware outside renders and that has no status, a failure by the end of a context
+// (Gin and Echo) or after the body broke off, and the status 499 and those from 500
+// except 501, 503 and 511, unless WithStored stores them. All others free the key or are
+// stored: see WithStored. core.WithInterrupted can let copies run instead.
 //
 // uncertain is called for a handler that has decided nothing (core.Attempt.Decide), and
-// that has panicked, failed without an answer, or answered with a status of 400 or
-// more. uncertain must be safe for concurrent use. If uncertain panics, the outcome is
-// unknown. A nil function panics. WithUncertain is an option of Idempotent.
+// that has panicked, failed without an answer, or answered with a status of 400 or more,
+// or with 101 and no other protocol. It is not called if the answer is the refusal of a
+// Middleware behind Idempotent. uncertain must be safe for concurrent use. If uncertain
+// panics, the outcome is unknown. A nil function panics. WithUncertain is an option of
+// Idempotent.
 //
 // Whatever uncertain returns, the outcome is unknown if the handler panicked behind a
 // status that is stored, if it returned without an answer after its context had ended,
-// or if its process died.
+// if it ran before a middleware behind Idempotent tried again and was refused, or if its
+// process died.
 func WithUncertain(uncertain func(f core.Failure) bool) Option {
 	adapter.Must(uncertain != nil, "WithUncertain needs a function")
 	return ofIdempotent("WithUncertain", func(s *settings) { s.Uncertain = uncertain })
@@ -94,7 +98,8 @@ func FreeOnFailure() Option {
 
 // WithStored sets which answers are stored, by their status. An answer that is not
 // stored frees the key, so that the next request with the key runs. Exception: the
-// answers of WithUncertain, which is asked first. The default stores 2xx, 3xx, and 4xx
+// answers of WithUncertain, which is asked first, and errors after the body broke off,
+// which are never stored. The default stores 2xx, 3xx, and 4xx
 // except 401, 403, 408, 409, 423, 425, 429 and 499. A nil function panics. WithStored is
 // an option of Idempotent.
 func WithStored(stored func(status int) bool) Option {

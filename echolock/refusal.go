@@ -6,8 +6,9 @@ import "github.com/labstack/echo/v4"
 // that retries the request: if the retry runs, its answer must not contain parts of
 // the refusal.
 type refusal struct {
-	status int  // of the response, before the refusal
-	over   bool // a retry of the request runs
+	status int   // of the response, before the refusal
+	over   bool  // a retry of the request runs
+	made   error // the last error of WriteError
 }
 
 // refusalName is the name of the refusal in the context.

@@ -1,6 +1,7 @@
 package echolock
 
 import (
+	"errors"
 	"reflect"
 
 	"github.com/labstack/echo/v4"
@@ -11,15 +12,21 @@ import (
 
 // refuse returns the error of a request that does not run. It calls the error
 // handler, unless the key function has answered by itself.
-func refuse(c echo.Context, err error, handler func(echo.Context, error) error) error {
-	httpattempt.Refused(c.Request().Context())
-	response := c.Response()
+func refuse(c echo.Context, err error, handler func(echo.Context, error) error, pass httpattempt.Pass) (answer error) {
+	response, status := c.Response(), httpreply.OutcomeOf(err).HTTP
 	if response.Committed {
+		pass.Refused(status, true, err)
 		return err
 	}
-	refusalOf(c)                                    // keeps the status
-	response.Status = httpreply.OutcomeOf(err).HTTP // for a body without a status
-	answer := handle(c, err, handler)
+	refusal := refusalOf(c)  // keeps the status
+	response.Status = status // for a body without a status
+	defer func() {           // also when the error handler panics
+		if chosen := statusIn(answer); chosen != 0 {
+			status = chosen
+		}
+		pass.Refused(status, answer != nil && errors.Is(answer, refusal.made), answer)
+	}()
+	answer = handle(c, err, handler)
 	if isItself(answer, err) || answer == nil && !response.Committed {
 		return WriteError(c, err)
 	}

@@ -49,10 +49,11 @@ func WriteError(c echo.Context, err error) error {
 	}
 	switch {
 	case outcome.Code == "deadline":
-		return inner
+		answer = inner
 	case !httpreply.HasBody(outcome):
 		_ = c.NoContent(outcome.HTTP) // the default handler would write a document
 	}
+	refusalOf(c).made = answer
 	return answer
 }
 

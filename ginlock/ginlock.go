@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
@@ -54,13 +55,15 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		r := c.Request
 		wait.Check(r)
+		pass := httpattempt.Enter(r.Context())
 		ctx, release, err := core.Enter(r.Context(), l, c, keys...)
 		if err != nil {
 			wildcards.Check(err)
-			cfg.refuse(c, err)
+			cfg.refuse(c, err, pass)
 			return
 		}
 		defer release()
+		defer pass.Leave()
 		defer restore(c, r)
 		c.Request = r.WithContext(ctx)
 		c.Next()

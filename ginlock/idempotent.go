@@ -49,12 +49,16 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	}
 
 	return func(c *gin.Context) {
+		pass := httpattempt.Enter(c.Request.Context())
 		exchange, err := endpoint.Begin(c.Request, c, c.FullPath(), routeOf(c))
+		if err != nil && !errors.Is(err, core.ErrSkip) {
+			cfg.refuse(c, err, pass)
+			return
+		}
+		defer pass.Leave()
 		switch {
-		case errors.Is(err, core.ErrSkip):
-			c.Next()
 		case err != nil:
-			cfg.refuse(c, err)
+			c.Next()
 		case exchange.Replayed():
 			c.Abort()
 			exchange.Replay(sender{c.Writer})
@@ -75,11 +79,10 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 		defer w.noteBypass(exchange) // also after a panic
 		c.Request, c.Writer = running, w
 		c.Next()
-		failed := len(c.Errors) > failures
-		if failed {
-			exchange.SetError(c.Errors.Last().Err)
+		for _, failure := range c.Errors[failures:] {
+			exchange.SetError(failure.Err)
 		}
-		w.end(exchange, failed)
+		w.end(exchange, len(c.Errors) > failures)
 	})
 }
 

@@ -42,6 +42,9 @@ func Also[F ~func(*gin.Context) (K, error), K string | core.Key](keys ...F) Opti
 // status with c.Status, a middleware before the lock that renders c.Errors writes the
 // body. If a key function has answered by itself, its answer is kept, and handle is
 // not called.
+//
+// Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
+// the key. Any other answer counts as if the handler had given it.
 func WithErrorHandler(handle func(c *gin.Context, err error)) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option("WithErrorHandler", func(cfg *config) { cfg.onError = handle })

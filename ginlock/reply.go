@@ -28,23 +28,25 @@ func WriteError(c *gin.Context, err error) { httpreply.Write(c.Writer, err) }
 // done so. It aborts the chain first, so that c.Next in the error handler runs
 // nothing. It does not call c.Error: for an error that wraps the *gin.Error of a key
 // function, c.Error would add only the *gin.Error.
-func (cfg *config) refuse(c *gin.Context, err error) {
+func (cfg *config) refuse(c *gin.Context, err error, pass httpattempt.Pass) {
 	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
 	c.Abort()
-	httpattempt.Refused(c.Request.Context())
+	status, ours := httpreply.OutcomeOf(err).HTTP, true
+	defer func() { pass.Refused(status, ours, nil) }() // also when the error handler panics
 	switch {
 	case c.Writer.Written():
 	case cfg.onError == nil:
 		WriteError(c, err)
 	default:
-		cfg.handle(c, err)
+		guard := httpreply.NewGuard(c.Writer, err)
+		defer func() { status, ours = guard.Refusal() }()
+		cfg.handle(c, err, guard)
 	}
 }
 
 // handle calls the application's error handler with a guarded writer.
-func (cfg *config) handle(c *gin.Context, err error) {
+func (cfg *config) handle(c *gin.Context, err error, guard *httpreply.Guard) {
 	w := c.Writer
-	guard := httpreply.NewGuard(w, err)
 	c.Writer = guarded{w, guard, httpreply.OutcomeOf(err).HTTP}
 	defer func() { c.Writer = w }()
 	cfg.onError(c, err)
@@ -61,8 +63,8 @@ type guarded struct {
 	status int // for an answer without a status
 }
 
-// Unwrap returns the writer behind the guard.
-func (w guarded) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+// Unwrap returns the guard.
+func (w guarded) Unwrap() http.ResponseWriter { return w.guard }
 
 // Status returns the status of the answer, or the one that it would get now.
 func (w guarded) Status() int {

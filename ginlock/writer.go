@@ -44,7 +44,10 @@ func (w *writer) Written() bool { return w.size != unwritten }
 
 // WriteHeader sets the status. As in Gin's own writer, -1 means no status.
 func (w *writer) WriteHeader(status int) {
-	if status > 0 && !w.Written() {
+	switch {
+	case w.Written():
+		w.NoteLate(status)
+	case status > 0:
 		w.status, w.chosen = status, true
 	}
 }

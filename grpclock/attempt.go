@@ -25,24 +25,24 @@ func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc
 			return
 		}
 		failure := Failure{Code: codes.Unknown, Panic: true}
-		if c.decide(a.Decision(), failure) == core.DropAnswer {
+		if c.decide(a.Decision(), failure, false) == core.DropAnswer {
 			end = a.Abort
 			return
 		}
 		end = interrupt(unknownCause(a.Decision(), failure))
 	}()
-	inside, recorder := recordMetadata(a.Lease().Context())
+	inside, exchange := newExchange(a.Lease().Context())
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
 	failure := Failure{Code: codeOf(err), Err: err}
-	switch c.decide(a.Decision(), failure) {
+	switch c.decide(a.Decision(), failure, exchange.endsRefused(ctx, err)) {
 	default:
 		end = interrupt(unknownCause(a.Decision(), failure))
 	case core.DropAnswer:
 		end = a.Abort
 	case core.StoreAnswer:
 		end = a.Seal // also if encoding panics
-		if record, ok := recorder.encode(reply, err); ok {
+		if record, ok := exchange.metadata.encode(reply, err); ok {
 			end = func(ctx context.Context) error { return a.Commit(ctx, record) }
 		}
 	}

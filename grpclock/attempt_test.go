@@ -3,6 +3,7 @@ package grpclock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,12 +19,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// allCodes are the codes of gRPC, and an unknown one.
-var allCodes = []codes.Code{
-	codes.OK, codes.Canceled, codes.Unknown, codes.InvalidArgument, codes.DeadlineExceeded, codes.NotFound,
-	codes.AlreadyExists, codes.PermissionDenied, codes.ResourceExhausted, codes.FailedPrecondition, codes.Aborted,
-	codes.OutOfRange, codes.Unimplemented, codes.Internal, codes.Unavailable, codes.DataLoss, codes.Unauthenticated, 99,
-}
+// lastCode is the last code that is tested. Those above 16 are unknown to gRPC.
+const lastCode codes.Code = 100
 
 // isStored says which codes are stored by default.
 var isStored = map[codes.Code]bool{
@@ -31,10 +28,8 @@ var isStored = map[codes.Code]bool{
 	codes.FailedPrecondition: true, codes.OutOfRange: true, codes.Unimplemented: true,
 }
 
-// leavesUnknown says which codes leave the outcome of a call unknown by default.
-var leavesUnknown = map[codes.Code]bool{
-	codes.Canceled: true, codes.Unknown: true, codes.DeadlineExceeded: true, codes.Internal: true, codes.DataLoss: true,
-}
+// freesTheCall says which codes free the key by default. All others leave the outcome unknown.
+var freesTheCall = map[codes.Code]bool{codes.PermissionDenied: true, codes.Aborted: true, codes.Unauthenticated: true}
 
 // The results of a later copy of a call.
 const (
@@ -73,7 +68,7 @@ func checkNext(t *testing.T, conn *grpc.ClientConn, runs *atomic.Int32, want str
 func TestWhichAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
-	for _, code := range allCodes {
+	for code := range lastCode + 1 {
 		stores := func(isTrue bool) grpclock.Option { return grpclock.WithStored(func(codes.Code) bool { return isTrue }) }
 		uncertain := grpclock.WithUncertain(func(f grpclock.Failure) bool {
 			if f.Panic || f.Code != code || status.Code(f.Err) != code || code == codes.OK {
@@ -85,7 +80,7 @@ func TestWhichAnswersAreStored(t *testing.T) {
 		switch {
 		case isStored[code]:
 			byDefault, freed = isReplayed, isReplayed
-		case leavesUnknown[code]:
+		case !freesTheCall[code]:
 			byDefault, notStored = isUnknown, isUnknown
 		}
 		if code == codes.OK {
@@ -114,6 +109,9 @@ func TestWhichAnswersAreStored(t *testing.T) {
 				opts: []grpclock.Option{uncertain}, decision: core.StoreAnswer, want: isReplayed,
 			},
 		} {
+			if code > codes.Unauthenticated+1 && name != "by default" {
+				continue // unknown codes are equal
+			}
 			t.Run(code.String()+", "+name, func(t *testing.T) {
 				t.Parallel()
 				var runs atomic.Int32
@@ -131,8 +129,8 @@ func TestWhichAnswersAreStored(t *testing.T) {
 	}
 }
 
-// Errors without a status leave the outcome unknown. An answer that cannot be encoded
-// completes the call. A refusal of an interceptor inside frees the key.
+// Errors without a status leave the outcome unknown, and so does the end of a context, whatever
+// an interceptor makes of it. An answer that cannot be encoded completes the call.
 func TestHowOtherAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -150,11 +148,9 @@ func TestHowOtherAnswersAreStored(t *testing.T) {
 		"what is no message":                    {reply: 7, want: isUnreadable},
 		"a message that protobuf does not take": {reply: transferOf("\xff"), want: isUnreadable},
 		"a long message":                        {opts: []grpclock.Option{core.WithMaxRecord(200)}, reply: transferOf(string(make([]byte, 200))), want: isUnreadable},
-		"a refusal, inside": {err: func() error {
-			_, err := grpclock.UnaryServerInterceptor(adaptertest.UnusedLocker(t), grpclock.Metadata("x-account"))(
-				t.Context(), nil, &grpc.UnaryServerInfo{}, nil)
-			return err
-		}(), want: runsAgain},
+		"the end of a context, as ABORTED":      {err: endedAs(codes.Aborted), want: isUnknown},
+		"the end of a context, as NOT_FOUND":    {err: endedAs(codes.NotFound), want: isUnknown},
+		"the end of a context, free":            {err: endedAs(codes.Aborted), opts: []grpclock.Option{grpclock.FreeOnFailure()}, want: runsAgain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,6 +161,78 @@ func TestHowOtherAnswersAreStored(t *testing.T) {
 				return test.reply, test.err
 			}
 			interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, test.opts...)
+			conn := dial(t, listen(t, &bank{}, grpc.ChainUnaryInterceptor(interceptor, inside)), plaintext)
+			checkNext(t, conn, &runs, test.want)
+		})
+	}
+}
+
+// endedAs returns a status that wraps the end of a context.
+func endedAs(code codes.Code) error {
+	return fmt.Errorf("%w: %w", status.Error(code, "timeout"), context.DeadlineExceeded)
+}
+
+// If a lock inside refuses the call, the key is free, unless the call ends in another way.
+//
+//faults:row 50: a lock inside refuses
+func TestRefusalInsideAnAttempt(t *testing.T) {
+	t.Parallel()
+	type chain = func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error)
+	first := func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) { return lock(ctx) }
+	for name, test := range map[string]struct {
+		refusal error // of the key function
+		inside  chain // what stands between the attempt and the lock
+		want    string
+	}{
+		"it is INVALID_ARGUMENT": {core.ErrNoKey, first, runsAgain},
+		"it is UNAVAILABLE":      {core.ErrUnavailable, first, runsAgain},
+		"it is ABORTED":          {core.ErrBusy, first, runsAgain},
+		"an interceptor wraps it": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, err := lock(ctx)
+			return nil, fmt.Errorf("locked: %w", err)
+		}, runsAgain},
+		"another try runs": {core.ErrUnavailable, func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error) {
+			_, _ = lock(ctx)
+			return run(ctx)
+		}, isReplayed},
+		"another try fails, and the refusal is sent": {core.ErrUnavailable, func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error) {
+			_, err := lock(ctx)
+			_, _ = run(ctx)
+			return nil, err
+		}, isUnknown},
+		"a fallback fails": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, _ = lock(ctx)
+			return nil, status.Error(codes.Unavailable, "charged, perhaps")
+		}, isUnknown},
+		"a fallback fails, and both errors are sent": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, err := lock(ctx)
+			return nil, errors.Join(err, errors.New("charged, perhaps"))
+		}, isUnknown},
+		"an older refusal is sent": {core.ErrUnavailable, func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error) {
+			_, err := lock(ctx)
+			_, _ = run(ctx)
+			_, _ = lock(ctx)
+			return nil, err
+		}, isUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, _ := adaptertest.Locker(t)
+			refusing := func(*grpclock.Call) (string, error) { return "", test.refusal }
+			info := &grpc.UnaryServerInfo{FullMethod: pb.Bank_Transfer_FullMethodName}
+			var runs atomic.Int32
+			handler := func(context.Context, any) (any, error) { return &pb.TransferReply{}, nil }
+			lock := func(ctx context.Context) (any, error) {
+				return grpclock.UnaryServerInterceptor(locks, refusing)(ctx, transferOf("a"), info, handler)
+			}
+			run := func(ctx context.Context) (any, error) {
+				return grpclock.UnaryServerInterceptor(locks, grpclock.Literal("account"))(ctx, transferOf("a"), info, handler)
+			}
+			inside := func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+				runs.Add(1)
+				return test.inside(ctx, lock, run)
+			}
+			interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
 			conn := dial(t, listen(t, &bank{}, grpc.ChainUnaryInterceptor(interceptor, inside)), plaintext)
 			checkNext(t, conn, &runs, test.want)
 		})

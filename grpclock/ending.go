@@ -1,6 +1,7 @@
 package grpclock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -20,20 +21,26 @@ type Failure struct {
 	Err error
 }
 
-// saysNothing reports whether a code leaves the outcome of a call unknown: the handler
-// failed in the middle, or it returns the code of another service that did.
-func saysNothing(code codes.Code) bool {
-	switch code {
-	case codes.Canceled, codes.Unknown, codes.DeadlineExceeded, codes.Internal, codes.DataLoss:
-		return true
-	default:
-		return false
-	}
+// frees reports whether a code says that the call was not executed, and that another
+// attempt may end in another way. It is one of credentials, of rights, or of another call
+// that was in the way.
+func frees(code codes.Code) bool {
+	return code == codes.Unauthenticated || code == codes.PermissionDenied || code == codes.Aborted
 }
 
+// saysNothing reports whether a code leaves the outcome of a call unknown: the handler
+// failed in the middle, or it returns the code of another service that did. That is each
+// code that says neither what became of the call nor that nothing did. UNAVAILABLE is among
+// them, because a gRPC client returns it if a connection breaks after the request was sent,
+// and RESOURCE_EXHAUSTED, because a client returns it for a reply above its own limit. A
+// code that gRPC does not define counts as UNKNOWN.
+func saysNothing(code codes.Code) bool { return !deterministic(code) && !frees(code) }
+
 // decide returns how the attempt of a handler ends: StoreAnswer, DropAnswer or Uncertain.
-// What decides is, in this order: the handler's decision, WithUncertain and WithStored.
-func (c *config) decide(decision core.Decision, f Failure) core.Decision {
+// What decides is, in this order: the handler's decision, a refusal, WithUncertain and
+// WithStored. refused means that an interceptor behind this one refused the call, and that
+// the call ends with this refusal: the handler did not run.
+func (c *config) decide(decision core.Decision, f Failure, refused bool) core.Decision {
 	switch decision {
 	case core.Uncertain, core.DropAnswer:
 		return decision
@@ -44,9 +51,8 @@ func (c *config) decide(decision core.Decision, f Failure) core.Decision {
 		return decision
 	case core.Undecided:
 	}
-	var refused *refusal // by an interceptor behind this one: the handler did not run
 	switch {
-	case errors.As(f.Err, &refused):
+	case refused:
 		return core.DropAnswer
 	case f.Code != codes.OK && c.isUncertain(f):
 		return core.Uncertain
@@ -80,5 +86,14 @@ func (c *config) isUncertain(f Failure) bool {
 	if c.uncertain != nil {
 		return c.uncertain(f)
 	}
-	return f.Panic || saysNothing(f.Code) && !c.stored(f.Code)
+	if !f.Panic && saysNothing(f.Code) {
+		return !c.stored(f.Code)
+	}
+	return f.Panic || isContextEnd(f.Err)
+}
+
+// isContextEnd reports whether a handler's error says that a context has ended, also below a
+// status that an interceptor made of it.
+func isContextEnd(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

@@ -48,6 +48,7 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		return nil, c.refuse(call, err)
 	}
 	defer release()
+	noteRun(ctx)
 	return handler(locked, req)
 }
 

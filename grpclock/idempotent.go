@@ -57,14 +57,16 @@ func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServer
 	c.warnOfUnlocked()
 	call := NewCall(ctx, info.FullMethod, req)
 	if c.optional != nil && c.optional(call) {
+		noteRun(ctx)
 		return handler(ctx, req)
 	}
 	attempt, err := c.begin(call)
-	switch {
-	case errors.Is(err, core.ErrSkip):
-		return handler(ctx, req)
-	case err != nil:
+	if err != nil && !errors.Is(err, core.ErrSkip) {
 		return nil, c.refuse(call, err)
+	}
+	noteRun(ctx)
+	if err != nil {
+		return handler(ctx, req)
 	}
 	if stored, ok := attempt.Replay(); ok {
 		return c.replay(call, stored)

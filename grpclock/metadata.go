@@ -1,7 +1,6 @@
 package grpclock
 
 import (
-	"context"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -17,16 +16,6 @@ type metadataRecorder struct {
 	grpc.ServerTransportStream // nil in a test without a server
 	mu                         sync.Mutex
 	header, trailer            metadata.MD
-}
-
-// recordMetadata returns a context in which grpc.SetHeader, grpc.SendHeader and
-// grpc.SetTrailer are recorded.
-func recordMetadata(ctx context.Context) (context.Context, *metadataRecorder) {
-	r := &metadataRecorder{ServerTransportStream: grpc.ServerTransportStreamFromContext(ctx)}
-	if r.ServerTransportStream == nil {
-		return ctx, r
-	}
-	return grpc.NewContextWithServerTransportStream(ctx, r), r
 }
 
 // SetHeader sets metadata of the header.

@@ -56,15 +56,17 @@ func WithoutFingerprint() Option {
 }
 
 // WithUncertain sets which failures leave the outcome of a call unknown, so that copies
-// are refused with core.ErrInterrupted. The default is a panic, and the codes CANCELED,
-// UNKNOWN, DEADLINE_EXCEEDED, INTERNAL and DATA_LOSS unless WithStored stores them. All
-// others free the key or are stored: see WithStored. core.WithInterrupted can let
-// copies run instead.
+// are refused with core.ErrInterrupted. The default is a panic, an error that is or wraps
+// the end of a context, and all codes that are not stored by default except
+// PERMISSION_DENIED, ABORTED and UNAUTHENTICATED, unless WithStored stores them. All
+// others free the key or are stored: see WithStored. core.WithInterrupted can let copies
+// run instead.
 //
 // uncertain is called for a handler that has decided nothing (core.Attempt.Decide), and
-// that has panicked or returned another code than OK. It is not called for a refusal by
-// an interceptor of this package behind this one. uncertain must be safe for concurrent
-// use. If uncertain panics, the outcome is unknown.
+// that has panicked or returned another code than OK. It is not called if the call ends
+// with the refusal of an interceptor of this package behind this one, unless the call has
+// run as well. uncertain must be safe for concurrent use. If uncertain panics, the outcome
+// is unknown.
 //
 // A nil uncertain panics. WithUncertain is an option only for
 // IdempotentUnaryServerInterceptor.
@@ -91,8 +93,8 @@ func FreeOnFailure() Option {
 // code is the one that is sent: an error without a status is UNKNOWN, and the end of a
 // context is CANCELED or DEADLINE_EXCEEDED.
 //
-// A handler can decide otherwise, see core.Attempt.Decide. A refusal by an
-// interceptor of this package behind this one is never stored by its code. stored
+// A handler can decide otherwise, see core.Attempt.Decide. A refusal by an interceptor
+// of this package behind this one, with which the call ends, is never stored. stored
 // must be safe for concurrent use. If stored panics, the outcome is unknown.
 //
 // A nil stored panics. WithStored is an option only for

@@ -16,13 +16,15 @@ type refusal struct {
 
 // refuse returns the error of a call that does not run.
 func (c *config) refuse(call *Call, err error) error {
+	refused := &refusal{StatusOf(err), err}
 	if c.onError != nil {
 		own := c.onError(call, err)
 		if chosen := statusBeside(own, err); chosen != nil {
-			return &refusal{chosen, own}
+			refused = &refusal{chosen, own}
 		}
 	}
-	return &refusal{StatusOf(err), err}
+	noteRefusal(call.ctx, refused)
+	return refused
 }
 
 // Error returns the text of the status alone.

@@ -51,12 +51,16 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 	return func(next http.Handler) http.Handler {
 		adapter.Must(next != nil, "Idempotent needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			pass := httpattempt.Enter(r.Context())
 			exchange, err := endpoint.Begin(r, r, r.Pattern, routeOf(r))
+			if err != nil && !errors.Is(err, core.ErrSkip) {
+				c.refuse(w, r, err, pass)
+				return
+			}
+			defer pass.Leave()
 			switch {
-			case errors.Is(err, core.ErrSkip):
-				next.ServeHTTP(w, r)
 			case err != nil:
-				c.refuse(w, r, err)
+				next.ServeHTTP(w, r)
 			case exchange.Replayed():
 				exchange.Replay(w)
 			default:

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
@@ -51,13 +52,15 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 		adapter.Must(next != nil, "Middleware needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			wait.Check(r)
+			pass := httpattempt.Enter(r.Context())
 			ctx, release, err := core.Enter(r.Context(), l, r, keys...)
 			if err != nil {
 				wildcards.Check(err)
-				c.refuse(w, r, err)
+				c.refuse(w, r, err, pass)
 				return
 			}
 			defer release()
+			defer pass.Leave()
 			locked := r.WithContext(ctx)
 			defer copyToOuter(locked, r)
 			next.ServeHTTP(w, locked)

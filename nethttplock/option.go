@@ -40,6 +40,9 @@ func Also[F ~func(*http.Request) (K, error), K string | core.Key](keys ...F) Opt
 // nothing, or panics before it writes, WriteError answers. If handle writes a body
 // without a status, the answer has the status of the outcome instead of 200. An
 // explicit success status is sent: note that http.ServeContent and similar functions set one.
+//
+// Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
+// the key. Any other answer counts as if the handler had given it.
 func WithErrorHandler(handle func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	adapter.Must(handle != nil, "WithErrorHandler needs a function")
 	return option("WithErrorHandler", func(c *config) { c.onError = handle })
@@ -59,13 +62,17 @@ func option(name string, set func(*config)) Option {
 }
 
 // refuse answers a request that does not run.
-func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	httpattempt.Refused(r.Context())
+func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error, pass httpattempt.Pass) {
 	if c.onError == nil {
 		httpreply.Write(w, err)
+		pass.Refused(httpreply.OutcomeOf(err).HTTP, true, nil)
 		return
 	}
 	guard := httpreply.NewGuard(w, err)
-	defer guard.Finish() // also when the handler panics
+	defer func() { // also when the error handler panics
+		guard.Finish()
+		status, ours := guard.Refusal()
+		pass.Refused(status, ours, nil)
+	}()
 	c.onError(guard, r, err)
 }

@@ -20,7 +20,9 @@ var keptCodes = []codes.Code{
 }
 
 // unknownCodes are the codes that leave the outcome of a call unknown.
-var unknownCodes = []codes.Code{codes.Canceled, codes.Unknown, codes.DeadlineExceeded, codes.Internal, codes.DataLoss}
+var unknownCodes = []codes.Code{
+	codes.Canceled, codes.Unknown, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal, codes.Unavailable, codes.DataLoss, 17, 99,
+}
 
 func answerCodes(b *grpcEnvironment) { sendCodes(b, unknownCodes) }
 
@@ -33,7 +35,7 @@ func sendCodes(b *grpcEnvironment, unknown []codes.Code, opts ...grpclock.Option
 	p := b.serve(func(_ context.Context, m *pb.SimpleRequest) error {
 		return refusedBy(codes.Code(m.GetResponseStatus().GetCode()))
 	}, opts...)
-	for code := codes.OK; code <= codes.Unauthenticated; code++ {
+	for code := codes.OK; code <= codes.Unauthenticated+1; code++ {
 		before := b.runs.Load()
 		m := &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Code: int32(code)}}
 		first := p.send(b.Context(), code.String(), m)

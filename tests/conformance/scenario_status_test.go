@@ -11,9 +11,9 @@ import (
 func statusScenarios() []testCase {
 	return []testCase{
 		{"2xx, 3xx and most of 4xx are stored", everywhere, keptStatuses},
-		{"503, and refusals that can change, free the key", everywhere, freeingStatuses},
-		{"500, 502, 504 and 499 leave the outcome unknown", everywhere, uncertainStatuses},
-		{"500, 502, 504 and 499 free the key, by an option", everywhere, freedStatuses},
+		{"501, 503, 511, and refusals that can change, free the key", everywhere, freeingStatuses},
+		{"other failures and unknown statuses leave the outcome unknown", everywhere, uncertainStatuses},
+		{"other failures free the key, by an option", everywhere, freedStatuses},
 		{"failures by an option of the application", everywhere, ownFailures},
 		{"statuses by an option of the application", everywhere, ownStatuses},
 		{"an error in the framework's own way", everywhere, ownErrors},
@@ -44,7 +44,7 @@ func keptStatuses(e *environment) {
 func freeingStatuses(e *environment) {
 	var status int
 	s := e.serveEndpoint(answering(&status))
-	for _, status = range []int{401, 403, 408, 409, 423, 425, 429, 501, 503, 505, 599} {
+	for _, status = range []int{401, 403, 408, 409, 423, 425, 429, 501, 503, 511} {
 		s.runsWith(status, payment("free"))
 	}
 	status = http.StatusCreated
@@ -52,7 +52,7 @@ func freeingStatuses(e *environment) {
 }
 
 // uncertainOnes are the statuses that leave the outcome unknown by default.
-var uncertainOnes = []int{499, 500, 502, 504}
+var uncertainOnes = []int{499, 500, 502, 504, 505, 507, 520, 524, 599, 600, 999}
 
 func uncertainStatuses(e *environment) {
 	var status int

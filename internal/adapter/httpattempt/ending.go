@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/record"
 )
 
 // decide returns how the attempt ends: StoreAnswer, DropAnswer or Uncertain. status is the
@@ -12,27 +13,51 @@ import (
 // handler did. An answer of a handler that has not returned may lack a part, so endAbnormally
 // does not store it.
 //
-// What decides is, in this order: the handler's decision, Uncertain and Stored.
+// What decides is, in this order: the handler's decision, a refusal inside, Uncertain and
+// Stored.
 func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
 	decision := x.attempt.Decision()
+	x.refused = decision == core.Undecided && returned && x.recorder.endsRefused(status)
+	fails := !returned || x.failed || status < http.StatusOK || status >= http.StatusBadRequest
 	switch {
 	case decision != core.Undecided:
 		return decision
+	case x.refused && x.recorder.mayHaveRun():
+		x.refused = false
+		return core.Uncertain
+	case x.refused:
+		return core.DropAnswer
 	case returned && cut != nil && (x.failed || x.hasNoOutcome()):
 		return core.Uncertain
 	case x.bypassed, x.recorder.hijacked:
 		return core.StoreAnswer // the status is not known, and may be a success
-	case (!returned || x.failed || status >= http.StatusBadRequest) && x.uncertain(x.failure(status, returned, cut)):
+	case fails && x.isUncertain(x.failure(status, returned, cut)):
 		return core.Uncertain
-	case x.failed, status == 0, !x.stored(status):
+	case x.failed, status == 0, !x.stored(status), fails && x.body.err() != nil:
 		return core.DropAnswer
 	}
 	return core.StoreAnswer
 }
 
+// isUncertain calls the function Uncertain, or returns its default.
+func (x *Exchange) isUncertain(f core.Failure) bool {
+	switch {
+	case x.uncertain != nil:
+		return x.uncertain(f)
+	case f.Panic, f.Status == 0, x.body.err() != nil:
+		return true
+	case record.Uncertain(f.Status):
+		return !x.stored(f.Status)
+	}
+	return x.timedOut // whatever an error handler made of it
+}
+
 // failure returns the Failure for Uncertain.
 func (x *Exchange) failure(status int, returned bool, cut error) core.Failure {
 	f := core.Failure{Status: status, Panic: !returned, Err: x.err}
+	if f.Err == nil {
+		f.Err = x.body.err()
+	}
 	if f.Err == nil {
 		f.Err = cut
 	}

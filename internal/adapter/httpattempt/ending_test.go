@@ -22,6 +22,7 @@ func TestUncertainGetsFailures(t *testing.T) {
 		"a success":         {func(r run) { r.answers(201) }, nil},
 		"a redirection":     {func(r run) { r.answers(303) }, nil},
 		"no answer":         {func(run) {}, nil},
+		"no other protocol": {func(r run) { r.WriteHeader(101) }, []core.Failure{{Status: 101}}},
 		"a stored refusal":  {func(r run) { r.answers(400) }, []core.Failure{{Status: 400}}},
 		"a failure":         {func(r run) { r.answers(503) }, []core.Failure{{Status: 503}}},
 		"a panic":           {func(run) { panic("crash") }, []core.Failure{{Panic: true}}},

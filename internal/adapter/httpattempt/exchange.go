@@ -2,6 +2,7 @@ package httpattempt
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
@@ -19,11 +20,15 @@ type Exchange struct {
 	replayed  bool
 
 	recorder *Recorder
-	implied  int   // the status of an answer that the framework sends itself
-	failed   bool  // the handler has left the answer to outer middlewares
-	left     int   // the status that the handler has left to them, or 0
-	err      error // the handler's, for its framework
-	bypassed bool  // the answer was not sent through the recorder
+	inside   inside // the context of the handler
+	body     body   // of the request
+	implied  int    // the status of an answer that the framework sends itself
+	failed   bool   // the handler has left the answer to outer middlewares
+	left     int    // the status that the handler has left to them, or 0
+	err      error  // the handler's, for its framework
+	timedOut bool   // a context has ended, by an error for the framework
+	refused  bool   // a middleware inside has refused the request: nothing has run
+	bypassed bool   // the answer was not sent through the recorder
 }
 
 // Replayed reports whether an earlier attempt has an answer. Then the adapter calls Replay,
@@ -39,18 +44,32 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	leased := x.attempt.Lease().Context()
 	detached := context.WithoutCancel(r.Context()) // the attempt has to end if the client disconnects
 	x.recorder = newRecorder(w, x.filter, x.attempt.MaxRecord())
+	x.inside = inside{leased, x.recorder}
 	returned, ended := false, false
 	defer func() {
 		if !ended {
 			x.endAbnormally(detached, returned, context.Cause(leased))
 		}
 	}()
-	handler(x.recorder, r.WithContext(leased)) //nolint:contextcheck // derived from the request's by Begin
+	running := r.WithContext(&x.inside) //nolint:contextcheck // derived from the request's by Begin
+	running.Body = x.body.watch(r.Body)
+	handler(x.recorder, running)
 	returned = true
 	x.recorder.close()
 	x.end(detached, context.Cause(leased)) //nolint:contextcheck // leased only tells why it ended
 	ended = true
+	x.send(r.Context())
+}
+
+// send sends the recorded answer. If that is a refusal, an Exchange around this one learns so.
+func (x *Exchange) send(ctx context.Context) {
+	if !x.refused {
+		x.recorder.send()
+		return
+	}
+	pass := Enter(ctx)
 	x.recorder.send()
+	pass.Refused(x.recorder.refusal.status, true, x.recorder.refusal.err)
 }
 
 // Imply sets the status of an answer that the framework sends after the handler, if the
@@ -62,8 +81,13 @@ func (x *Exchange) Imply(status int) { x.implied = status }
 // Fail does nothing.
 func (x *Exchange) Fail(status int) { x.failed, x.left = !x.recorder.answered(), status }
 
-// SetError reports the error that the handler has given to its framework.
-func (x *Exchange) SetError(err error) { x.err = err }
+// SetError reports an error that the handler has given to its framework. Of several errors,
+// Uncertain gets the last one.
+func (x *Exchange) SetError(err error) {
+	x.err = err
+	x.timedOut = x.timedOut || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	x.recorder.noteReturned(err)
+}
 
 // Bypass reports that the handler has answered on the connection without the Recorder.
 func (x *Exchange) Bypass() { x.bypassed = true }

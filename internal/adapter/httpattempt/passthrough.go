@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
 // passThrough sends the recorded part of the answer, and makes later writes go to the
@@ -50,7 +52,7 @@ func (r *Recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if r.closed {
 		return nil, nil, errReturned
 	}
-	if _, can := unwrapTo[http.Hijacker](r.outer); !can {
+	if _, can := httpreply.UnwrapTo[http.Hijacker](r.outer); !can {
 		return nil, nil, http.ErrNotSupported
 	}
 	if r.status != 0 {
@@ -65,7 +67,7 @@ func (r *Recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Push starts a server push, which is no part of the answer.
 func (r *Recorder) Push(target string, opts *http.PushOptions) error {
-	if pusher, can := unwrapTo[http.Pusher](r.outer); can {
+	if pusher, can := httpreply.UnwrapTo[http.Pusher](r.outer); can {
 		return pusher.Push(target, opts)
 	}
 	return http.ErrNotSupported
@@ -89,22 +91,7 @@ func (r *Recorder) EnableFullDuplex() error {
 
 // canFlush reports whether a ResponseController can flush a writer.
 func canFlush(w http.ResponseWriter) bool {
-	_, flusher := unwrapTo[http.Flusher](w)
-	_, controlled := unwrapTo[interface{ FlushError() error }](w)
+	_, flusher := httpreply.UnwrapTo[http.Flusher](w)
+	_, controlled := httpreply.UnwrapTo[interface{ FlushError() error }](w)
 	return flusher || controlled
-}
-
-// unwrapTo returns the first T among a writer and the writers that it wraps.
-func unwrapTo[T any](w http.ResponseWriter) (found T, is bool) {
-	for w != nil {
-		if found, is = w.(T); is {
-			return found, true
-		}
-		wrapper, wraps := w.(interface{ Unwrap() http.ResponseWriter })
-		if !wraps {
-			break
-		}
-		w = wrapper.Unwrap()
-	}
-	return found, false
 }

@@ -38,6 +38,10 @@ type Recorder struct {
 	passedThrough bool // writes go to outer
 	hijacked      bool
 	closed        bool // the handler has returned
+
+	refusal  refusal
+	refusals int  // how many there were
+	ran      bool // the handler may have run, behind a middleware of reqlock
 }
 
 func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {
@@ -60,7 +64,9 @@ func (r *Recorder) WriteHeader(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.closed || r.hijacked || r.status != 0:
+	case r.closed || r.hijacked:
+	case r.status != 0:
+		r.noteLate(status)
 	case status < http.StatusOK && status != http.StatusSwitchingProtocols:
 		apply(r.outer.Header(), r.before, r.header)
 		r.outer.WriteHeader(status)
@@ -141,7 +147,17 @@ func (r *Recorder) close() {
 func (r *Recorder) answered() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.status != 0 || r.hijacked
+	return r.hasAnswer()
+}
+
+// hasAnswer is answered for a caller that holds mu.
+func (r *Recorder) hasAnswer() bool { return r.status != 0 || r.hijacked }
+
+// mayHaveRun reports whether the handler may have run behind a middleware of reqlock.
+func (r *Recorder) mayHaveRun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ran
 }
 
 // hasBody reports whether an answer of the status may have a body.

@@ -1,12 +1,9 @@
 package httpattempt
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/reqlock/reqlock/core"
 )
 
 // RouteOf returns the name of a request's route: the framework's pattern, or the path if
@@ -32,12 +29,4 @@ func cutOff(r *http.Request) string {
 		return prefix
 	}
 	return path
-}
-
-// Refused records that a middleware of reqlock has refused the request with this context.
-// The handler has not run, so the answer is not stored for copies, with any status.
-func Refused(ctx context.Context) {
-	if a, ok := core.AttemptFromContext(ctx); ok && a.Decision() == core.Undecided {
-		a.Decide(core.DropAnswer)
-	}
 }

@@ -4,37 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/core/locktest"
 )
-
-// A refusal by an inner middleware drops the answer. Exception: an earlier decision stays,
-// because the request may have had its effect.
-func TestRefusedKeepsDecision(t *testing.T) {
-	t.Parallel()
-	locks := locktest.New(t).Locker
-	for decided, want := range map[core.Decision]core.Decision{
-		core.Undecided:   core.DropAnswer,
-		core.DropAnswer:  core.DropAnswer,
-		core.StoreAnswer: core.StoreAnswer,
-		core.Uncertain:   core.Uncertain,
-	} {
-		attempt, err := locks.Begin(t.Context(), "key", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		attempt.Decide(decided)
-		Refused(attempt.Lease().Context())
-		if got := attempt.Decision(); got != want {
-			t.Errorf("after the decision %d and a refusal the decision is %d, not %d", decided, got, want)
-		}
-		if err := attempt.Abort(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	Refused(t.Context()) // without an attempt
-}
 
 // The name of a route begins with the prefix that a middleware has removed from the path.
 func TestRouteOf(t *testing.T) {

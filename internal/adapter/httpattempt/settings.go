@@ -30,8 +30,9 @@ type Settings[R any] struct {
 	// means 1 MiB.
 	MaxBody int64
 	// Uncertain reports whether a failed handler leaves the outcome unknown. nil means that
-	// the outcome is unknown after a panic, after a failure without a status, and after a
-	// status of record.Uncertain that Stored does not store.
+	// the outcome is unknown after a panic, after a failure without a status, by the end of a
+	// context or with a body that broke off, and after a status of record.Uncertain that Stored
+	// does not store.
 	Uncertain func(core.Failure) bool
 	// Stored reports whether an answer of the status is stored. nil means record.Storable.
 	Stored func(status int) bool
@@ -60,12 +61,6 @@ func (s *Settings[R]) complete(a registration.Adapter) error {
 	}
 	if s.Stored == nil {
 		s.Stored = record.Storable
-	}
-	if s.Uncertain == nil {
-		stored := s.Stored
-		s.Uncertain = func(f core.Failure) bool {
-			return f.Panic || f.Status == 0 || record.Uncertain(f.Status) && !stored(f.Status)
-		}
 	}
 	return nil
 }

@@ -13,6 +13,9 @@ var (
 	errUncertain       = errors.New("reqlock: the handler decided Uncertain")
 	errPanicked        = errors.New("reqlock: the handler panicked or ended its goroutine")
 	errContextEnded    = errors.New("reqlock: the handler gave no answer after its context had ended")
+	errRanRefused      = errors.New("reqlock: the request ran, and was refused when it was tried again")
+	errTimedOut        = errors.New("reqlock: a context of the handler had ended")
+	errBrokenBody      = errors.New("reqlock: the body of the request broke off")
 	errNoStatus        = errors.New("reqlock: the handler failed without a status")
 	errDeciderPanicked = errors.New("reqlock: the function of WithUncertain or WithStored panicked")
 )
@@ -26,6 +29,12 @@ func (x *Exchange) unknownCause(status int, returned bool, cut error) error {
 		return errPanicked
 	case cut != nil && (x.failed || x.hasNoOutcome()):
 		return errContextEnded
+	case x.recorder.endsRefused(status):
+		return errRanRefused
+	case x.body.err() != nil:
+		return errBrokenBody
+	case x.timedOut:
+		return errTimedOut
 	case status == 0:
 		return errNoStatus
 	}

@@ -73,6 +73,12 @@ func (b *bufferedBody) readAhead(limit, expected int64) {
 // isComplete reports whether no bytes follow those that were read ahead.
 func (b *bufferedBody) isComplete() bool { return b.err != nil }
 
+// IsRead reports whether ReadBody has read a body to its end.
+func IsRead(body io.Reader) bool {
+	buffered, ok := body.(*bufferedBody)
+	return ok && errors.Is(buffered.err, io.EOF)
+}
+
 // Read returns the bytes that were read ahead, and then reads from the source.
 func (b *bufferedBody) Read(p []byte) (int, error) {
 	switch {

@@ -16,6 +16,8 @@ type Guard struct {
 	http.ResponseWriter
 	err      error
 	answered bool
+	status   int  // of the answer; 0 if the connection was taken over
+	ours     bool // Write has answered
 }
 
 // NewGuard guards w for a request that did not run because of err.
@@ -29,7 +31,9 @@ func (g *Guard) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 // WriteHeader sends any status: the application may choose a success.
 func (g *Guard) WriteHeader(status int) {
 	informational := 100 <= status && status < 200 && status != http.StatusSwitchingProtocols
-	g.answered = g.answered || !informational
+	if !g.answered && !informational {
+		g.answered, g.status = true, status
+	}
 	g.ResponseWriter.WriteHeader(status)
 }
 
@@ -66,9 +70,35 @@ func (g *Guard) Finish() {
 // Answered reports whether an answer has begun, or the connection was taken over.
 func (g *Guard) Answered() bool { return g.answered }
 
+// noteOurs records that Write answers on a writer that is, or wraps, a Guard.
+func noteOurs(w http.ResponseWriter) {
+	if g, guarded := UnwrapTo[*Guard](w); guarded {
+		g.ours = !g.answered
+	}
+}
+
+// Refusal returns the status of the answer, and whether Write has answered, for Finish or for
+// the error handler.
+func (g *Guard) Refusal() (status int, ours bool) { return g.status, g.ours }
+
 // begin sends the status of the outcome if none was sent.
 func (g *Guard) begin() {
 	if !g.answered {
 		g.WriteHeader(OutcomeOf(g.err).HTTP)
 	}
+}
+
+// UnwrapTo returns the first T among a writer and the writers that it wraps.
+func UnwrapTo[T any](w http.ResponseWriter) (found T, is bool) {
+	for w != nil {
+		if found, is = w.(T); is {
+			return found, true
+		}
+		wrapper, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		if !wraps {
+			break
+		}
+		w = wrapper.Unwrap()
+	}
+	return found, false
 }

@@ -23,6 +23,7 @@ func OutcomeOf(err error) core.Outcome {
 
 // Write answers a request that did not run because of err.
 func Write(w http.ResponseWriter, err error) {
+	noteOurs(w)
 	o := OutcomeOf(err)
 	ClearHeader(w.Header())
 	SetHeader(w.Header(), o)

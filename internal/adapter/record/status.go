@@ -2,31 +2,34 @@ package record
 
 import "net/http"
 
-// Storable reports whether an answer with the status is stored for every retry: a success,
-// a redirection, or a refusal that a retry of the same request would get again.
+// Storable reports whether an answer with the status is stored by default: copies of the
+// request get it. Otherwise the answer frees the key, or it is Uncertain.
 //
-// Other answers are not stored: an answer that is not final (1xx), a failure of the server
-// (5xx), and a refusal that may change: because of credentials or rights (401, 403), of
-// time (408, 425), of the state of the resource (409, 423), of the number of requests
-// (429), or because the client had disconnected (499, which is not in a standard).
+// An unknown status counts as the first one of its class (RFC 9110, section 15).
 func Storable(status int) bool {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
-		http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests,
-		499:
-		return false
-	}
-	return 200 <= status && status < 500
+	return 200 <= status && status < 500 && status != statusClientClosedRequest && !frees(status)
 }
 
 // Uncertain reports whether an answer with the status leaves it unknown whether the request
-// took effect: a failure in the middle of a request (500), a failure of another service that
-// the request was passed on to (502, 504), or the end of a request whose client had
-// disconnected (499). A 503 is not among them: a server sends it for requests that it does
-// not begin.
-func Uncertain(status int) bool {
+// took effect. That is each status that says neither what became of the request nor that
+// nothing did: most 5xx, all above them, which count as 5xx, and 499, with which a request
+// ends whose client had disconnected.
+func Uncertain(status int) bool { return !Storable(status) && !frees(status) }
+
+// statusClientClosedRequest is in wide use, but in no standard.
+const statusClientClosedRequest = 499
+
+// frees reports whether an answer with the status says that the request was not executed, and
+// that another attempt may end in another way.
+func frees(status int) bool {
 	switch status {
-	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout, 499:
+	case http.StatusUnauthorized, http.StatusForbidden, // other credentials or rights may be accepted
+		http.StatusRequestTimeout,              // the request had not arrived
+		http.StatusConflict, http.StatusLocked, // another request was in the way
+		http.StatusTooEarly, http.StatusTooManyRequests, // the same request is accepted later
+		http.StatusNotImplemented,                // no code for it, so nothing was executed
+		http.StatusServiceUnavailable,            // a server sends it for requests that it does not begin
+		http.StatusNetworkAuthenticationRequired: // a network in between answered; the server got no request
 		return true
 	}
 	return false

@@ -30,9 +30,10 @@ func replayRows() []Row {
 		},
 		{
 			Number:  50,
-			Trigger: "The answer is a server error or a panic, or has headers of one connection: cookies, Connection, Date, trailers.",
-			Right: "After a panic, a 500, a 502 or a 504 the outcome is unknown, unless the application says that its effects roll back. A 503 frees " +
-				"the key. Such headers are never replayed.",
+			Trigger: "The answer is a server error, a panic, a timeout or the refusal of a lock inside, or has headers of one connection: cookies, " +
+				"Connection, Date, trailers.",
+			Right: "After a panic, a timeout, and each status that does not say what became of the request, the outcome is unknown, unless the " +
+				"application says that its effects roll back. A 503, or a refusal with which the request ends, frees the key. Such headers are never replayed.",
 		},
 	}
 }

@@ -1,0 +1,109 @@
+package echolock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/echolock"
+)
+
+// Middlewares between Idempotent and the handler. What counts is how the request ended: as a
+// refusal of a lock inside, by the end of a context, or by an answer.
+//
+//faults:row 50: a lock inside refuses, or a context ends
+func TestMiddlewaresInsideIdempotent(t *testing.T) {
+	t.Parallel()
+	const runs, replays, unknown = "a copy runs", "a copy gets the answer", "the outcome is unknown"
+	tries := func(and func(c echo.Context, first error, next echo.HandlerFunc) error) echo.MiddlewareFunc {
+		return func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error { return and(c, next(c), next) }
+		}
+	}
+	asIs := tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return first })
+	charged := func(c echo.Context) error { return c.NoContent(http.StatusCreated) }
+	timesOut := func(c echo.Context) error {
+		<-c.Request().Context().Done()
+		return c.Request().Context().Err()
+	}
+	ended := func(echo.Context) error {
+		return echo.NewHTTPError(http.StatusConflict, "late").SetInternal(context.DeadlineExceeded)
+	}
+	broken := errors.New("the key function failed")
+	for name, test := range map[string]struct {
+		inside  echo.MiddlewareFunc
+		refusal error // of the lock, for the first try
+		handler echo.HandlerFunc
+		opts    []echolock.Option // of the lock
+		want    string
+	}{
+		"a refusal":                       {asIs, core.ErrBusy, charged, nil, runs},
+		"a refusal, 500":                  {asIs, broken, charged, nil, runs},
+		"a refusal, 400":                  {asIs, core.ErrNoKey, charged, nil, runs},
+		"an error handler, 423":           {asIs, broken, charged, answering(http.StatusLocked), runs},
+		"an error handler, 422":           {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
+		"an error handler, 500":           {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
+		"an error handler, WriteError":    {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(echolock.WriteError)}, runs},
+		"an error handler that runs it":   {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(c echo.Context, _ error) error { return charged(c) })}, replays},
+		"a retry":                         {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), broken, charged, nil, replays},
+		"a retry that fails":              {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), core.ErrBusy, failing, nil, unknown},
+		"a retry, and the first error":    {tries(func(c echo.Context, first error, next echo.HandlerFunc) error { _ = next(c); return first }), broken, failing, nil, unknown},
+		"a fallback":                      {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return charged(c) }), broken, charged, nil, replays},
+		"a fallback that fails":           {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return failing(c) }), broken, charged, nil, unknown},
+		"a fallback that fails, joined":   {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { return errors.Join(failing(c), first) }), broken, charged, nil, unknown},
+		"a wrapped refusal":               {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return fmt.Errorf("locked: %w", first) }), broken, charged, nil, runs},
+		"a refusal, rendered inside":      {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), core.ErrNoKey, charged, nil, runs},
+		"a handler, 409 by a timeout":     {asIs, nil, ended, nil, unknown},
+		"a ContextTimeout":                {middleware.ContextTimeout(20 * time.Millisecond), nil, timesOut, nil, unknown},
+		"a ContextTimeout, and a refusal": {middleware.ContextTimeout(time.Minute), core.ErrBusy, charged, nil, runs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			defer locks.Hold("held")()
+			passes, refusal := 0, test.refusal
+			key := func(echo.Context) (string, error) {
+				refused := refusal
+				refusal = nil
+				if errors.Is(refused, core.ErrBusy) {
+					return "held", nil
+				}
+				return "account", refused
+			}
+			counted := func(next echo.HandlerFunc) echo.HandlerFunc {
+				return func(c echo.Context) error { passes++; return next(c) }
+			}
+			e := newEcho()
+			e.POST("/", test.handler, echolock.Idempotent(locks.Locker, byKey), counted, test.inside,
+				echolock.Middleware(locks.Locker, key, test.opts...))
+			first := pay(t, e, "/", "k", "")
+			later := pay(t, e, "/", "k", "")
+			got := unknown
+			switch {
+			case passes == 2:
+				got = runs
+			case later.Header().Get("Idempotent-Replayed") != "":
+				got = replays
+			}
+			if got != test.want {
+				t.Errorf("%s, want %s: the answers are %d %s and %d %s", got, test.want, first.Code, first.Body, later.Code, later.Body)
+			}
+		})
+	}
+}
+
+// failing is a handler that fails in the middle.
+func failing(echo.Context) error { return echo.NewHTTPError(http.StatusBadGateway, "charged, perhaps") }
+
+// answering returns the options of an error handler that answers with the status.
+func answering(status int) []echolock.Option {
+	return []echolock.Option{echolock.WithErrorHandler(func(echo.Context, error) error { return echo.NewHTTPError(status, "locked") })}
+}

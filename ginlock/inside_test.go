@@ -1,0 +1,90 @@
+package ginlock_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+)
+
+// Handlers and locks behind Idempotent. What counts is how the request ended: as a refusal of
+// a lock inside, by the end of a context, or by an answer.
+//
+//faults:row 50: a lock inside refuses, or a context ends
+func TestHandlersInsideIdempotent(t *testing.T) {
+	t.Parallel()
+	const runs, replays, unknown = "a copy runs", "a copy gets the answer", "the outcome is unknown"
+	charged := func(c *gin.Context) { c.String(http.StatusCreated, "paid") }
+	late := func(answer gin.HandlerFunc) gin.HandlerFunc {
+		return func(c *gin.Context) {
+			_ = c.Error(context.DeadlineExceeded)
+			_ = c.Error(errors.New("for the log"))
+			answer(c)
+		}
+	}
+	unavailable := func(c *gin.Context) { c.String(http.StatusServiceUnavailable, "late") }
+	after := func(handler gin.HandlerFunc) gin.HandlerFunc {
+		return func(c *gin.Context) { c.Next(); handler(c) }
+	}
+	asIs := after(func(*gin.Context) {})
+	answering := func(status int) []ginlock.Option {
+		return []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.AbortWithStatus(status) })}
+	}
+	broken := errors.New("the key function failed")
+	for name, test := range map[string]struct {
+		inside  gin.HandlerFunc
+		refusal error // of the lock
+		handler gin.HandlerFunc
+		opts    []ginlock.Option // of the lock
+		want    string
+	}{
+		"a refusal":                          {asIs, core.ErrBusy, charged, nil, runs},
+		"a refusal, 500":                     {asIs, broken, charged, nil, runs},
+		"a refusal, 400":                     {asIs, core.ErrNoKey, charged, nil, runs},
+		"an error handler, 422":              {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
+		"an error handler, 500":              {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
+		"an error handler, WriteError":       {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(ginlock.WriteError)}, runs},
+		"an error handler that runs it":      {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { charged(c) })}, replays},
+		"an error handler, only a status":    {after(func(c *gin.Context) { c.JSON(-1, "refused") }), core.ErrBusy, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.Status(http.StatusBadRequest) })}, runs},
+		"a fallback behind the refusal":      {after(charged), core.ErrBusy, charged, nil, unknown},
+		"a log of errors behind the refusal": {after(func(c *gin.Context) { c.JSON(http.StatusInternalServerError, "failed") }), core.ErrBusy, charged, nil, runs},
+		"a timeout, answered with 503":       {asIs, nil, late(unavailable), nil, unknown},
+		"a timeout, answered with 201":       {asIs, nil, late(charged), nil, replays},
+		"503":                                {asIs, nil, unavailable, nil, runs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			defer locks.Hold("held")()
+			passes := 0
+			key := func(*gin.Context) (string, error) {
+				if errors.Is(test.refusal, core.ErrBusy) {
+					return "held", nil
+				}
+				return "account", test.refusal
+			}
+			engine := gin.New()
+			engine.POST("/", ginlock.Idempotent(locks.Locker, byKey), func(*gin.Context) { passes++ }, test.inside,
+				ginlock.Middleware(locks.Locker, key, test.opts...), test.handler)
+			first := adaptertest.Pay(t, engine, "/", "k", "")
+			later := adaptertest.Pay(t, engine, "/", "k", "")
+			got := unknown
+			switch {
+			case passes == 2:
+				got = runs
+			case later.Header().Get("Idempotent-Replayed") != "":
+				got = replays
+			}
+			if got != test.want {
+				t.Errorf("%s, want %s: the answers are %d %s and %d %s", got, test.want, first.Code, first.Body, later.Code, later.Body)
+			}
+		})
+	}
+}

@@ -1,0 +1,181 @@
+package nethttplock_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// A lockedStep is a handler that stands behind a lock inside Idempotent. The middleware of a
+// test chooses for each pass whether the lock refuses it.
+type lockedStep struct {
+	locks   *core.Locker
+	next    http.Handler
+	charge  http.HandlerFunc
+	refusal *error
+}
+
+// pass lets a request pass the lock, which refuses it with the error. nil lets it run.
+func (s lockedStep) pass(w http.ResponseWriter, r *http.Request, refusal error) {
+	*s.refusal = refusal
+	s.next.ServeHTTP(w, r)
+}
+
+// aside is pass on a writer of its own.
+func (s lockedStep) aside(r *http.Request, refusal error) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.pass(w, r, refusal)
+	return w
+}
+
+// If a lock inside Idempotent refuses a request, the key is free, unless the request ends in
+// another way, or has run before.
+//
+//faults:row 50: a lock inside refuses
+func TestRefusalInsideIdempotent(t *testing.T) {
+	t.Parallel()
+	const runs, replays, unknown = 2, 1, -1 // what a copy does; the first two are charges
+	broken := errors.New("the key function failed")
+	fallback := nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
+		w.WriteHeader(http.StatusCreated)
+	})
+	reject := func(status int) nethttplock.Option {
+		return nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(status) })
+	}
+	logged := nethttplock.WithErrorHandler(func(w http.ResponseWriter, r *http.Request, err error) {
+		nethttplock.WriteError(struct{ http.ResponseWriter }{w}, r, err)
+	})
+	wrapped := nethttplock.WithErrorHandler(func(w http.ResponseWriter, r *http.Request, err error) {
+		nethttplock.WriteError(w, r, err)
+	})
+	simply := func(refusal error) func(http.ResponseWriter, *http.Request, lockedStep) {
+		return func(w http.ResponseWriter, r *http.Request, s lockedStep) { s.pass(w, r, refusal) }
+	}
+	type middleware = func(w http.ResponseWriter, r *http.Request, s lockedStep)
+	for name, test := range map[string]struct {
+		middleware middleware
+		charge     http.HandlerFunc // nil answers 201
+		opts       []nethttplock.Option
+		free       bool // with FreeOnFailure
+		want       int
+	}{
+		"busy":                  {middleware: simply(core.ErrBusy), want: runs},
+		"no key":                {middleware: simply(core.ErrNoKey), want: runs},
+		"a failed key function": {middleware: simply(broken), want: runs},
+		"a client that has gone": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			ctx, cancel := context.WithCancel(r.Context())
+			cancel()
+			s.pass(w, r.WithContext(ctx), nil)
+		}, want: runs},
+		"an error handler, 409":         {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{reject(409)}, want: runs},
+		"an error handler, 400":         {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{reject(400)}, want: runs},
+		"an error handler, 500":         {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{reject(500)}, want: unknown},
+		"an error handler, 201":         {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{fallback}, want: replays},
+		"an error handler, WriteError":  {middleware: simply(broken), opts: []nethttplock.Option{wrapped}, want: runs},
+		"an error handler, hidden":      {middleware: simply(core.ErrNoKey), opts: []nethttplock.Option{logged}, want: runs},
+		"an error handler, FreeOnFail.": {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{reject(500)}, free: true, want: runs},
+		"a retry that runs": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, core.ErrBusy)
+			s.pass(w, r, nil)
+		}, want: replays},
+		"a retry that is refused as well": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, core.ErrBusy)
+			s.pass(w, r, broken)
+		}, want: runs},
+		"a retry after a 502 that is refused": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, nil)
+			s.pass(w, r, core.ErrBusy)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, want: unknown},
+		"a retry that runs behind the refusal": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.pass(w, r, core.ErrBusy)
+			s.pass(w, r, nil)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "paid") }, want: unknown},
+		"a fallback handler": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, core.ErrBusy)
+			s.charge(w, r)
+		}, want: replays},
+		"a fallback handler that fails": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, broken)
+			s.charge(w, r)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, want: unknown},
+		"a fallback handler that panics": {middleware: func(_ http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, broken)
+			panic(http.ErrAbortHandler)
+		}, want: unknown},
+		"a fallback handler behind the refusal": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.pass(w, r, core.ErrBusy)
+			s.charge(w, r)
+		}, want: unknown},
+		"a copy of the refusal": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			w.WriteHeader(s.aside(r, core.ErrNoKey).Code)
+		}, want: runs},
+		"a second Idempotent": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), nethttplock.WithoutFingerprint())
+			inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, broken) })).ServeHTTP(w, r)
+		}, want: runs},
+		"a second Idempotent that replays": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), nethttplock.WithoutFingerprint())
+			h := inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, nil) }))
+			h.ServeHTTP(httptest.NewRecorder(), r)
+			h.ServeHTTP(httptest.NewRecorder(), r)
+			s.pass(w, r, core.ErrBusy)
+		}, want: unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, rdb := adaptertest.Locker(t)
+			adaptertest.Hold(t, rdb)
+			var refusal error
+			charges := 0
+			charge := func(w http.ResponseWriter, r *http.Request) {
+				charges++
+				if test.charge != nil {
+					test.charge(w, r)
+					return
+				}
+				w.WriteHeader(http.StatusCreated)
+			}
+			key := func(*http.Request) (string, error) {
+				if errors.Is(refusal, core.ErrBusy) {
+					return theKey, nil
+				}
+				return "account", refusal
+			}
+			locked := nethttplock.Middleware(locks, key, test.opts...)(http.HandlerFunc(charge))
+			step := lockedStep{locks, locked, charge, &refusal}
+			opts := []nethttplock.Option{nethttplock.WithoutFingerprint()}
+			if test.free {
+				opts = append(opts, nethttplock.FreeOnFailure())
+			}
+			passes := 0
+			h := nethttplock.Idempotent(locks, byKey, opts...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				passes++
+				test.middleware(w, r, step)
+			}))
+			func() {
+				defer func() { _ = recover() }()
+				adaptertest.Pay(t, h, "/", "key", "")
+			}()
+			var later *httptest.ResponseRecorder
+			func() {
+				defer func() { _ = recover() }()
+				later = adaptertest.Pay(t, h, "/", "key", "")
+			}()
+			got := passes
+			if later != nil && passes == 1 && later.Header().Get("Idempotent-Replayed") == "" {
+				wantCode(t, later, "outcome_unknown")
+				got = unknown
+			}
+			if got != test.want {
+				t.Errorf("%d passes, %d charges, and a copy gets %+v", passes, charges, later)
+			}
+		})
+	}
+}
