@@ -1,9 +1,12 @@
 package nethttplock_test
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -87,6 +90,138 @@ func TestIdempotentReverseProxy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// If the service could not be reached, a copy runs. If anything may have been sent, the
+// outcome is unknown, whatever the last error is.
+//
+//faults:row 50: a reverse proxy
+func TestReverseProxyThatReachesNoService(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		service func(t *testing.T) (url string, used func()) // used is called after the service's first answer
+		handler func(*httputil.ReverseProxy)
+		decides core.Decision
+		second  string // the code of the second answer; "" if the request was passed on again
+	}{
+		"a closed port":                           {service: closedPort},
+		"a closed port, an ErrorHandler":          {service: closedPort, handler: answersTeapot},
+		"a closed port, a decision":               {service: closedPort, decides: core.Uncertain, second: "outcome_unknown"},
+		"a closed port, without a trace":          {service: closedPort, handler: hidesTrace, second: "outcome_unknown"},
+		"no name":                                 {service: func(*testing.T) (string, func()) { return "http://service.invalid", nil }},
+		"TLS with a plain service":                {service: func(t *testing.T) (string, func()) { return strings.Replace(servesOnce(t), "http:", "https:", 1), nil }},
+		"an answer that ends early":               {service: func(t *testing.T) (string, func()) { return servesOnce(t), nil }, second: "outcome_unknown"},
+		"a reused connection, then a closed port": {service: diesOnReuse, second: "outcome_unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target, used := test.service(t)
+			proxy := proxyTo(t, target)
+			proxy.Transport.(*http.Transport).DisableKeepAlives = false
+			if test.handler != nil {
+				test.handler(proxy)
+			}
+			passed := nethttplock.ReverseProxy(proxy)
+			if used != nil { // outside of an Idempotent it is the proxy
+				if code := postForCode(t, quietServer(t, passed.ServeHTTP), "other"); code != "" {
+					t.Fatalf("the first request: %s", code)
+				}
+				used()
+			}
+			passes := 0
+			idempotent := nethttplock.Idempotent(locktest.New(t).Locker, byKey, nethttplock.WithoutFingerprint())
+			edge := quietServer(t, idempotent(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				passes++
+				attempt, _ := nethttplock.AttemptFromContext(r.Context())
+				attempt.Decide(test.decides)
+				r.Body, r.ContentLength = http.NoBody, 0 // only such a request is sent again by the Transport
+				passed.ServeHTTP(w, r)
+			})).ServeHTTP)
+			postForCode(t, edge, "key")
+			code := postForCode(t, edge, "key")
+			if runsAgain := test.second == ""; code != test.second || (passes == 2) != runsAgain {
+				t.Errorf("passed on %d times, and the second answer has the code %q, want %q", passes, code, test.second)
+			}
+		})
+	}
+}
+
+// answersTeapot is an ErrorHandler of the application.
+func answersTeapot(proxy *httputil.ReverseProxy) {
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+}
+
+// hidesTrace gives the proxy a transport that does not support httptrace.
+func hidesTrace(proxy *httputil.ReverseProxy) {
+	transport := proxy.Transport
+	proxy.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		return transport.RoundTrip(r.WithContext(context.Background()))
+	})
+}
+
+// A roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// closedPort returns the address of a port on which nothing listens.
+func closedPort(t *testing.T) (string, func()) {
+	t.Helper()
+	listener := listenTCP(t)
+	_ = listener.Close()
+	return "http://" + listener.Addr().String(), nil
+}
+
+// servesOnce returns the address of a service that reads one request and closes the connection.
+func servesOnce(t *testing.T) string {
+	t.Helper()
+	listener := listenTCP(t)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
+			_ = conn.Close()
+		}
+	}()
+	return "http://" + listener.Addr().String()
+}
+
+// diesOnReuse returns the address of a service that answers one request, reads the second one
+// on the same connection, and then closes its port before the connection.
+func diesOnReuse(t *testing.T) (string, func()) {
+	t.Helper()
+	listener := listenTCP(t)
+	answered := make(chan struct{})
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		reader := bufio.NewReader(conn)
+		_, _ = http.ReadRequest(reader)
+		_, _ = io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
+		close(answered)
+		_, _ = http.ReadRequest(reader)
+		_ = listener.Close()
+		_ = conn.Close()
+	}()
+	return "http://" + listener.Addr().String(), func() { <-answered }
+}
+
+// listenTCP listens on a free port until the end of the test.
+func listenTCP(t *testing.T) net.Listener {
+	t.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener
 }
 
 // proxyTo returns a reverse proxy; the end of the test closes its connections.
