@@ -58,7 +58,7 @@ func Answered(record Record) Resolution { return Resolution{answered, record} }
 // process of the attempt was only cut off, its commit is refused with ErrLost. After Forget
 // such a commit is still accepted, until another attempt begins. So before Forget, find out
 // that the process has ended. A repeated call with the same arguments returns nil, except that
-// a repeated Forget returns ErrNotFound.
+// a repeated Forget returns ErrNotFound, or ErrChanged if another attempt has begun.
 //
 // Forget and Done also end the state RequestDamaged. Such a record may lack the fingerprint, so
 // after Done each request with the key is a copy, and Answered gets ErrChanged.
@@ -67,8 +67,9 @@ func Answered(record Record) Resolution { return Resolution{answered, record} }
 // there is no record of the request. ErrBusy while an attempt runs: an attempt that holds the
 // key, or an attempt of this Locker that has lost its lease and has not ended. ErrChanged if
 // the record is no longer as it was seen: another attempt has begun, or the outcome is known.
-// Otherwise the error is one of Lock's other kinds. If ctx ended before Redis replied, it is
-// also ctx's error. A zero Resolution, Record or AttemptID, and a record of more than
+// Otherwise the error is one of Lock's other kinds. If it is unknown whether the resolution has
+// taken effect, the error is ErrUnavailable and its text says so: call Outcome. If ctx ended
+// before Redis replied, the error is also ctx's error. A zero Resolution, Record or AttemptID, and a record of more than
 // WithMaxRecord bytes, are other errors. On a Locker of NewQuorum the error is
 // errors.ErrUnsupported.
 func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution, seen AttemptID) error {
@@ -85,7 +86,12 @@ func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution,
 	}
 	status, err := l.engine.Resolve(ctx, request)
 	if err != nil {
-		return refusalOf(err, l.settings.retryAfter)
+		refusal := refusalOf(err, l.settings.retryAfter)
+		var refused *engine.Refusal
+		if errors.As(err, &refused) && refused.MayBeApplied() {
+			refusal.Cause = fmt.Errorf("the resolution may have taken effect: %w", refusal.Cause)
+		}
+		return refusal
 	}
 	switch status {
 	case engine.NoRecord:

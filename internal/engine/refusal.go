@@ -1,6 +1,10 @@
 package engine
 
-import "context"
+import (
+	"context"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
 
 // A Reason says why a caller did not get its lock.
 type Reason int
@@ -44,6 +48,11 @@ func (r *Refusal) Error() string {
 	default:
 		return "refused"
 	}
+}
+
+// MayBeApplied reports whether the store may have applied the transition, or may apply it later.
+func (r *Refusal) MayBeApplied() bool {
+	return r.Ended != nil || r.Fault != nil && store.FaultOf(r.Fault).Unknown
 }
 
 // giveUpRefusal returns the refusal of a waiter when its wait ends. The reason is

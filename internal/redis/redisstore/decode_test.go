@@ -140,3 +140,32 @@ func TestSharedScriptIsNotFollowedByItself(t *testing.T) {
 		}
 	}
 }
+
+// A reply of resolve.lua says what became of the record. It does not always say what another send
+// without a reply has done, or will do.
+func TestResolveAfterAnotherSendWithoutReply(t *testing.T) {
+	t.Parallel()
+	unknown := store.ResolveStatus(-1)
+	for resolution, want := range map[store.Resolution]map[store.ResolveStatus]store.ResolveStatus{
+		store.Forget:          {store.NoRecord: store.Resolved, store.Changed: unknown, store.StillRunning: unknown},
+		store.ResolveDone:     {store.NoRecord: store.NoRecord, store.Changed: store.Changed, store.StillRunning: unknown},
+		store.ResolveAnswered: {store.NoRecord: store.NoRecord, store.Changed: store.Changed, store.StillRunning: unknown},
+	} {
+		want[store.Resolved] = store.Resolved
+		for reply, status := range resolveCodes {
+			op := &resolveOp{resolution: resolution}
+			for uncertain, want := range map[bool]store.ResolveStatus{false: status, true: want[status]} {
+				op.done = func(got store.ResolveStatus, err error) {
+					var fault *store.Fault
+					if errors.As(err, &fault) && fault.Unknown {
+						got = unknown
+					}
+					if got != want {
+						t.Errorf("resolution %v, reply %d, uncertain %t: got %v, %v, want %v", resolution, reply, uncertain, got, err, want)
+					}
+				}
+				op.Settle(pipeline.Reply{Value: int64(reply)}, uncertain)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"errors"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
@@ -38,8 +39,12 @@ type resolveOp struct {
 	resolution store.Resolution
 }
 
-// Settle delivers the result. If the second send finds no record to forget, the first send may
-// have deleted it.
+// errOtherSend is why the result of a Resolve is unknown although a send has a reply.
+var errOtherSend = errors.New("the reply to another send of the command is missing")
+
+// Settle delivers the result. If a send finds no record to forget, the other send may have
+// deleted it, and another attempt may have begun since then. While the attempt still runs, the
+// other send may be executed later, when the attempt has died.
 func (t *resolveOp) Settle(got pipeline.Reply, uncertain bool) {
 	status, err := decodeResolve(got)
 	switch {
@@ -51,6 +56,9 @@ func (t *resolveOp) Settle(got pipeline.Reply, uncertain bool) {
 		return
 	case status == store.NoRecord && uncertain && t.resolution == store.Forget:
 		status = store.Resolved
+	case uncertain && (status == store.StillRunning || status == store.Changed && t.resolution == store.Forget):
+		t.done(store.NoRecord, command.NewFault(errOtherSend, true))
+		return
 	}
 	t.done(status, nil)
 }
