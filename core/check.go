@@ -19,6 +19,10 @@ import (
 // same time. It is safe for concurrent use, and has no effect on other requests. So a
 // readiness endpoint may call it for each probe.
 //
+// Checks of a Locker and its views at once share one run: a call while a run is under way gets
+// the result of that run. The context of the commands is not that of a caller. The run ends early
+// only when the last caller's ctx has ended, or by Close.
+//
 // The error is an *Error of the kind ErrUnavailable or ErrClosed. Its text says what is wrong
 // and what to do, and it wraps the error of the server or of the Redis client. If ctx ended
 // the check, it is also ctx's error. It contains no key and no credentials.
@@ -34,47 +38,54 @@ import (
 // observer receives a Warned event for each other server.
 func (l *Locker) Check(ctx context.Context) error {
 	mustContext(ctx)
-	type result struct {
-		warnings []error
-		err      error
+	run := l.joinCheck()
+	if run == nil {
+		return l.checkClosed()
 	}
-	results := make(chan result, 1)
-	check := l.backend.newCheck(&l.settings)
-	runs := l.engine.Go(func() {
-		defer check.Close()
-		warnings, err := check.Run(ctx)
-		results <- result{warnings, err}
-	})
-	if !runs {
-		return &checkError{"the locker is closed", &Error{Kind: ErrClosed, RetryAfter: l.settings.retryAfter}}
+	select {
+	case <-run.done:
+	case <-ctx.Done():
+		if !l.checks.leave(run) {
+			return l.checkError(ctx, ctx.Err())
+		}
+		<-run.done // the run ends with its context, and may have a finding
 	}
-	r := <-results // Run returns when ctx ends
-	l.advised.Do(func() {
+	l.checks.advised.Do(func() {
 		if advice := l.backend.advice(); advice != nil {
 			l.settings.notifyFrom(ctx, Event{Kind: Warned, Err: advice})
 		}
 	})
-	for _, warning := range r.warnings {
+	for _, warning := range run.warnings {
 		l.settings.notifyFrom(ctx, Event{Kind: Warned, Err: warning})
 	}
-	if r.err != nil {
-		return l.checkError(ctx, r.err)
+	if run.err != nil {
+		return l.checkError(ctx, run.err)
 	}
 	return nil
 }
 
-// checkError converts the error of a check to an error of this package.
+// checkClosed returns the error of a check of a closed Locker.
+func (l *Locker) checkClosed() error {
+	return &checkError{"the locker is closed", &Error{Kind: ErrClosed, RetryAfter: l.settings.retryAfter}}
+}
+
+// checkError converts the error of a check to an error of this package. If it is no finding, ctx
+// or the Locker has ended the check.
 func (l *Locker) checkError(ctx context.Context, err error) error {
 	e := &Error{Kind: ErrUnavailable, RetryAfter: l.settings.retryAfter, Cause: err}
 	var finding *readiness.Finding
 	if errors.As(err, &finding) {
 		return &checkError{err.Error(), e}
 	}
-	e.ended = ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(cause, err) {
-		e.Cause = join(err, cause)
+	ended := ctx.Err()
+	if ended == nil {
+		return l.checkClosed()
 	}
-	return &checkError{"it was ended before redis had answered: " + err.Error(), e}
+	e.ended, e.Cause = ended, ended
+	if cause := context.Cause(ctx); !errors.Is(cause, ended) {
+		e.Cause = join(ended, cause)
+	}
+	return &checkError{"it was ended before redis had answered: " + ended.Error(), e}
 }
 
 // A checkError is an Error with another text.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,7 +21,7 @@ type Locker struct {
 	backend  backend
 	engine   *engine.Engine
 	settings settings
-	advised  *sync.Once // guards what Check says only once; shared by all views
+	checks   *checks // shared by all views
 }
 
 // New returns a Locker that takes its locks through rdb. It does no I/O and starts no
@@ -78,7 +77,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
-	return &Locker{backend: deployment{rdb}, engine: engine.New(store, s.engineConfig(process)), settings: s, advised: new(sync.Once)}, nil
+	return &Locker{backend: deployment{rdb}, engine: engine.New(store, s.engineConfig(process)), settings: s, checks: new(checks)}, nil
 }
 
 // Must returns l, and panics if err is not nil. It wraps New where an invalid setting is a
@@ -132,6 +131,7 @@ func (l *Locker) view(opts []Option) (*Locker, error) {
 // WithCaller. Close may be called more than once. A nil ctx is the background context.
 func (l *Locker) Close(ctx context.Context) error {
 	defer l.backend.close()
+	l.checks.close()
 	if err := l.engine.Close(orBackground(ctx)); err != nil {
 		return fmt.Errorf("reqlock: close: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -59,7 +58,7 @@ func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error)
 	}
 	config := s.engineConfig(process)
 	config.Ballots = true
-	return &Locker{backend: quorum{store}, engine: engine.New(store, config), settings: s, advised: new(sync.Once)}, nil
+	return &Locker{backend: quorum{store}, engine: engine.New(store, config), settings: s, checks: new(checks)}, nil
 }
 
 // minServers is the smallest number of servers of a quorum. A smaller quorum would not
