@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -134,6 +137,53 @@ func testQuorumFindsDuplicateServer(t *testing.T, servers []*redistest.Server) {
 	}
 	if err := locks.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "same server") {
 		t.Errorf("Check: %v", err)
+	}
+}
+
+// The servers of a quorum reply, and do not vote. The error of Check says why.
+func TestCheckOfQuorumNamesTheReason(t *testing.T) {
+	t.Parallel()
+	servers := startServers(t, 3)
+	for i, server := range servers {
+		setUser(t, server.Client(t), fmt.Sprint("alice", i), redistest.Rights, "")
+	}
+	var infos atomic.Int64
+	identifiedBy := func(info func() string) redis.UniversalClient {
+		return storetest.Embedded(t, func(client *server.Peer, command string, _ ...string) (answered bool) {
+			if command == "INFO" {
+				client.WriteBulk(info())
+			}
+			return command == "INFO"
+		})
+	}
+	for name, test := range map[string]struct {
+		clients func(i int) redis.UniversalClient
+		want    []string
+	}{
+		"they have just started": {func(i int) redis.UniversalClient { return servers[i].Client(t) }, []string{"WithQuarantine", "wait until"}},
+		"a duplicate":            {func(i int) redis.UniversalClient { return servers[i%2].Client(t) }, []string{"same server", "address of its own"}},
+		"replaced servers": {func(int) redis.UniversalClient {
+			return identifiedBy(func() string { return fmt.Sprintf("run_id:%d\r\nuptime_in_seconds:9999", infos.Add(1)) })
+		}, []string{"another server than before", "load balancer"}},
+		"INFO is refused": {func(i int) redis.UniversalClient {
+			return servers[i].Client(t, as(fmt.Sprint("alice", i), "secret"))
+		}, []string{"grant it +info"}},
+		"no run_id": {func(int) redis.UniversalClient {
+			return identifiedBy(func() string { return "redis_version:7.0.0" })
+		}, []string{"run_id", "proxy"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := openQuorum(t, []redis.UniversalClient{test.clients(0), test.clients(1), test.clients(2)}, core.WithQuarantine(time.Hour))
+			err := locks.Check(t.Context())
+			t.Log(err)
+			wantFinding(t, err, test.want...)
+			for _, wrong := range []string{"network", "TLS", "connection to redis"} {
+				if strings.Contains(err.Error(), wrong) {
+					t.Errorf("%v names %q", err, wrong)
+				}
+			}
+		})
 	}
 }
 

@@ -99,9 +99,8 @@ var unserved = [...]string{
 // there is no reply, or the server replies to all clients that it cannot serve them. A
 // client that was closed says nothing about the server.
 func IsUnserved(err error) bool {
-	var answered answeredError
 	if IsLost(err) {
-		return !errors.Is(err, redis.ErrClosed) && !errors.As(err, &answered)
+		return !errors.Is(err, redis.ErrClosed) && !IsAnswered(err)
 	}
 	return hasPrefix(err.Error(), unserved[:])
 }
@@ -110,6 +109,13 @@ func IsUnserved(err error) bool {
 // server because of the server's answer. There is one more layer around it, because go-redis
 // removes one from the errors of OnConnect.
 func Answered(why error) error { return fmt.Errorf("%w", answeredError{why}) }
+
+// IsAnswered reports whether an error is that of a server that a client refuses because of its
+// answer. The text then says what to do.
+func IsAnswered(err error) bool {
+	var answered answeredError
+	return errors.As(err, &answered)
+}
 
 // An answeredError is the reason why a client refuses a server that answers.
 type answeredError struct{ error }

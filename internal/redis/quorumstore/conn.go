@@ -3,7 +3,10 @@ package quorumstore
 import (
 	"context"
 	"net"
+	"sync/atomic"
 	"syscall"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
 // A dialer makes a connection.
@@ -32,6 +35,27 @@ type trackedConn struct {
 	net.Conn
 	membership *membership
 	client     int
+	isReplaced atomic.Bool // closed because the client leads to another server now
+}
+
+// Read reads from the connection.
+func (c *trackedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	return n, c.reason(err)
+}
+
+// Write writes to the connection.
+func (c *trackedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	return n, c.reason(err)
+}
+
+// reason returns why the membership has closed the connection, if it has, instead of err.
+func (c *trackedConn) reason(err error) error {
+	if err != nil && c.isReplaced.Load() {
+		return command.Answered(errReplaced)
+	}
+	return err
 }
 
 // NetConn returns the underlying connection. go-redis uses it.

@@ -56,9 +56,11 @@ const maxQuarantineCheck = time.Second
 // The reasons why a server does not vote.
 var (
 	errNoIdentity = errors.New("INFO server has no run_id or no uptime_in_seconds: " +
-		"a quorum needs both to distinguish servers, and to detect that a server has just started")
-	errDuplicate = errors.New("two clients of the quorum lead to the same server, which has one vote")
-	errReplaced  = errors.New("a client of the quorum leads to another server than before")
+		"a quorum needs both to distinguish servers, and to detect that a server has just started: " +
+		"connect each client to a server itself, not to a proxy")
+	errDuplicate = errors.New("lead to the same server, which has one vote: give each client an address of its own")
+	errReplaced  = errors.New("a client of the quorum leads to another server than before: try again, " +
+		"and give each client the address of one server, not of a load balancer")
 )
 
 // admit refuses a connection to a server that must not vote.
@@ -87,7 +89,8 @@ func (m *membership) admitUptime(i int, up time.Duration, now time.Time) error {
 	one := &m.members[i]
 	one.inQuarantine = nil
 	if left := m.quarantine - up; left > 0 {
-		one.inQuarantine = fmt.Errorf("the server has run for %v, and does not vote before %v: see WithQuarantine", max(up, 0), m.quarantine)
+		one.inQuarantine = fmt.Errorf("the server has run for %v only, and does not vote yet: wait until it has run for the %v of WithQuarantine",
+			max(up, 0), m.quarantine)
 		one.quarantinedUntil = now.Add(min(left, maxQuarantineCheck))
 	}
 	return one.inQuarantine
@@ -113,6 +116,7 @@ func (m *membership) identify(i int, run string) error {
 	if one.run != "" && one.run != run {
 		one.generation++
 		for conn := range one.conns {
+			conn.isReplaced.Store(true)
 			old = append(old, conn.Conn)
 		}
 		clear(one.conns)
@@ -141,7 +145,7 @@ func (m *membership) findDuplicate() {
 			continue
 		}
 		if first, twice := seen[one.run]; twice {
-			m.same = fmt.Errorf("%w: clients %d and %d", errDuplicate, first, i)
+			m.same = fmt.Errorf("clients %d and %d of the quorum %w", first, i, errDuplicate)
 			return
 		}
 		seen[one.run] = i

@@ -58,6 +58,8 @@ func (c *Check) advice(err error) string {
 	switch {
 	case errors.As(err, &shortfall):
 		return c.adviceOnShortfall(shortfall)
+	case command.IsAnswered(err):
+		return err.Error()
 	case errors.Is(err, errNoSubscription), errors.Is(err, errNoMessage):
 		return err.Error() + ", so redis cannot notify waiters: allow pub/sub on the server that has the locks, also in proxies and firewalls"
 	case errors.Is(err, errNotKept):
