@@ -146,12 +146,13 @@ func TestSharedScriptIsNotFollowedByItself(t *testing.T) {
 func TestResolveAfterAnotherSendWithoutReply(t *testing.T) {
 	t.Parallel()
 	unknown := store.ResolveStatus(-1)
-	for resolution, want := range map[store.Resolution]map[store.ResolveStatus]store.ResolveStatus{
-		store.Forget:          {store.NoRecord: store.Resolved, store.Changed: unknown, store.StillRunning: unknown},
-		store.ResolveDone:     {store.NoRecord: store.NoRecord, store.Changed: store.Changed, store.StillRunning: unknown},
-		store.ResolveAnswered: {store.NoRecord: store.NoRecord, store.Changed: store.Changed, store.StillRunning: unknown},
-	} {
-		want[store.Resolved] = store.Resolved
+	for _, resolution := range []store.Resolution{store.Forget, store.ResolveDone, store.ResolveAnswered} {
+		want := map[store.ResolveStatus]store.ResolveStatus{
+			store.NoRecord: unknown, store.Resolved: store.Resolved, store.StillRunning: unknown, store.Changed: unknown,
+		}
+		if resolution == store.Forget {
+			want[store.NoRecord] = store.Resolved
+		}
 		for reply, status := range resolveCodes {
 			op := &resolveOp{resolution: resolution}
 			for uncertain, want := range map[bool]store.ResolveStatus{false: status, true: want[status]} {

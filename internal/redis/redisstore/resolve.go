@@ -43,8 +43,8 @@ type resolveOp struct {
 var errOtherSend = errors.New("the reply to another send of the command is missing")
 
 // Settle delivers the result. If a send finds no record to forget, the other send may have
-// deleted it, and another attempt may have begun since then. While the attempt still runs, the
-// other send may be executed later, when the attempt has died.
+// deleted it. Otherwise the other send may have been executed before another attempt began, or it
+// may be executed later: the attempt that was seen may die, or begin again.
 func (t *resolveOp) Settle(got pipeline.Reply, uncertain bool) {
 	status, err := decodeResolve(got)
 	switch {
@@ -56,7 +56,7 @@ func (t *resolveOp) Settle(got pipeline.Reply, uncertain bool) {
 		return
 	case status == store.NoRecord && uncertain && t.resolution == store.Forget:
 		status = store.Resolved
-	case uncertain && (status == store.StillRunning || status == store.Changed && t.resolution == store.Forget):
+	case status != store.Resolved && uncertain:
 		t.done(store.NoRecord, command.NewFault(errOtherSend, true))
 		return
 	}
