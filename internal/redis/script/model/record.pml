@@ -49,7 +49,8 @@ byte lose = LOSE, late = LATE, crash = CRASH, fail = FAIL, expire = EXPIRE, drop
 #define aborted_after(t) (100 + (t))    /* in the record: the attempt of this token was aborted after an earlier attempt had died */
 #define BY_HAND 200                     /* the answer of an operator */
 
-mtype = { ABSENT, RUNNING, DONE, ABORTED, GRANTED, BUSY, REPLAY, INTERRUPTED, GONE, STORED, REFUSED, BEGIN, COMMIT, ABORT };
+mtype = { ABSENT, RUNNING, DONE, ABORTED, GRANTED, BUSY, REPLAY, INTERRUPTED, GONE, STORED, REFUSED, BEGIN, COMMIT, ABORT,
+  FORGET, ANSWER };
 
 /* The server. */
 byte key = NONE;
@@ -72,6 +73,10 @@ byte incoming[3];       /* token of a granting answer that has not arrived yet, 
 byte answer;            /* the committed answer */
 bool ended[14];         /* tokens of attempts that are known to have ended */
 bool interrupted;       /* an attempt has died while it ran, and its record was not lost since */
+#if RESOLVE > 0
+bool operator_ended[RESOLVE];   /* by look: the operator's resolution has taken effect */
+bool refused[RESOLVE];          /* by look: the operator has learned that it has not */
+#endif
 
 hidden mtype reply;     /* answer of the last script; used within one atomic step */
 hidden byte unreported; /* the same: token of the attempt that died, if the record does not note a report */
@@ -89,6 +94,9 @@ hidden byte unreported; /* the same: token of the attempt that died, if the reco
 #endif
 
 #define check_known(reported) assert(!interrupted || (reported)) /* an attempt that runs after one that died can know of it */
+
+/* A resolution that is refused has not taken effect, and never will. */
+#define check_refused(look) assert(!(operator_ended[look] && refused[look]))
 
 /* The situations that must be reachable. */
 #define AGAIN 1
@@ -190,25 +198,44 @@ inline finish(t, a, ending) {
 #define is_free (key != by)
 #endif
 
-/* how is ABORT to forget the attempt, and COMMIT to answer the request. */
-inline resolve_as(seen, how) {
+/* how is FORGET to forget the attempt, and ANSWER to answer the request. */
+inline resolve_as(seen, how, look) {
   if
   :: record == RUNNING && is_seen(seen) && is_free ->
-     no_lease;
+     no_lease; operator_ended[look] = true; check_refused(look);
      if
-     :: how == ABORT ->
+     :: how == FORGET ->
         if :: by == seen -> interrupted = false :: else fi;     /* the operator knows what only this attempt did */
         record = ABSENT; by = NONE
-     :: how == COMMIT ->
+     :: how == ANSWER ->
         no_answer_yet; answer = BY_HAND;
         record = DONE; stored = BY_HAND;
 #ifndef NOTOMBSTONE
         by = resolved(seen)
 #endif
+     fi;
+     reply = STORED
+  :: else ->
+     if
+     :: record == ABSENT || record == ABORTED -> reply = GONE
+     :: record == RUNNING && by == seen -> reply = BUSY
+     :: how == ANSWER && record == DONE && by == resolved(seen) -> reply = STORED       /* it was sent again */
+     :: else -> reply = REFUSED
      fi
-  :: else
   fi
 }
+
+/* What the operator gets if the reply to another send is missing: the reply, or STORED. It is 0 if the outcome is unknown. */
+#ifdef SURE
+#define decode_resend(how) skip
+#else
+#define decode_resend(how) \
+  if \
+  :: how == FORGET && reply == GONE -> reply = STORED \
+  :: reply == STORED \
+  :: else -> reply = 0 \
+  fi
+#endif
 
 /* ---- a process ---- */
 
@@ -327,23 +354,48 @@ end:
   :: atomic { delayed?command,t,a ->                                            /* the delayed command runs */
        if
        :: command == BEGIN -> begin(t)
-       :: command != BEGIN -> finish(t, a, command)
+       :: command == COMMIT || command == ABORT -> finish(t, a, command)
+#if RESOLVE > 0
+       :: command == FORGET || command == ANSWER -> resolve_as(t, command, a)
+#endif
        fi;
        command = 0; t = NONE; a = NONE }
   :: atomic { delayed?_,_,_ }                                                   /* or never runs */
   od
 }
 
+#if RESOLVE > 0
 /* An operator looks at an attempt, finds out what it did, and resolves it. Meanwhile the record may change. */
 proctype Operator() {
   byte seen; mtype how;
+  bool uncertain;       /* a send has no reply */
 end:
   do
   :: atomic { resolve > 0 && record == RUNNING -> resolve--; seen = by };
-     if :: how = ABORT :: how = COMMIT fi;
-     atomic { resolve_as(seen, how); seen = NONE; how = 0 }
+     if :: how = FORGET :: how = ANSWER fi;
+sending:
+     if
+     :: atomic { resolve_as(seen, how, resolve);
+          if
+          :: true ->
+             if :: uncertain -> decode_resend(how) :: else fi;
+             if
+             :: reply == 0 || reply == STORED
+             :: else -> refused[resolve] = true; check_refused(resolve)
+             fi;
+             goto decided
+          :: lose > 0 -> lose--
+          fi;
+          uncertain = true; goto unanswered }
+     :: atomic { lose_or_delay(how, seen, resolve); uncertain = true; goto unanswered }
+     fi;
+unanswered:
+     if :: goto sending :: goto decided fi;
+decided:
+     atomic { seen = NONE; how = 0; uncertain = false }
   od
 }
+#endif
 
 init {
   atomic {
