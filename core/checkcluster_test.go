@@ -17,6 +17,7 @@ func TestCheckOfCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	t.Run("names the missing right", func(t *testing.T) { testCheckNamesMissingRightInCluster(t, cluster) })
+	t.Run("names a busy pool", func(t *testing.T) { testErrorsNameABusyPoolInCluster(t, cluster) })
 	t.Run("names the master with a problem", func(t *testing.T) { testCheckNamesMaster(t, cluster) })
 }
 

@@ -16,6 +16,17 @@ import (
 // ErrNoReply is the error of a command without a reply at its deadline.
 var ErrNoReply = errors.New("no reply within the command timeout")
 
+// A BusyPoolError is an ErrNoReply of a command that may have got no connection, because all
+// connections in the client's pool were in use.
+type BusyPoolError struct{ Conns int }
+
+func (e *BusyPoolError) Error() string {
+	return fmt.Sprintf("%v: all %d connections in the pool of the redis client are in use", ErrNoReply, e.Conns)
+}
+
+// Unwrap returns ErrNoReply.
+func (*BusyPoolError) Unwrap() error { return ErrNoReply }
+
 // An UnexpectedReplyError is the error of a reply of a form that the command does not have,
 // as from a proxy that changes replies. No part of such a reply is used.
 type UnexpectedReplyError struct{ kind string }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/backoff"
 	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
 // A health says since when a server has not served any command, and why. The lanes to the
@@ -22,7 +23,8 @@ import (
 // caller sends anything.
 type health struct {
 	pipeline *Pipeline
-	lane     *lane // on which to send probes
+	lane     *lane           // on which to send probes
+	server   topology.Server // the client of the server; nil if it is not known
 
 	lastServed atomic.Int64 // when a reply last arrived: nanoseconds since Pipeline.begun
 	isUnserved atomic.Bool  // since is set
@@ -107,7 +109,7 @@ func (h *health) state() (since time.Time, why error) {
 
 // noReply returns the error of a call without a reply at its deadline. The client may still
 // be trying to connect then: if the server could not be reached in an earlier try, the error
-// is that of the earlier try.
+// is that of the earlier try. The client may also be waiting for a connection of its pool.
 func (h *health) noReply(failure error) error {
 	if failure != nil && command.IsUnreached(failure) {
 		return failure
@@ -116,6 +118,11 @@ func (h *health) noReply(failure error) error {
 	defer h.mu.Unlock()
 	if h.dialErr != nil {
 		return h.dialErr
+	}
+	if h.server != nil {
+		if conns := topology.BusyPool(h.server); conns > 0 {
+			return &command.BusyPoolError{Conns: conns}
+		}
 	}
 	return command.ErrNoReply
 }

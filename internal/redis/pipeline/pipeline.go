@@ -122,6 +122,7 @@ func (l *lanes) idle() bool {
 // init makes lanes ready for use.
 func (p *Pipeline) init(l *lanes) {
 	l.health.pipeline, l.health.lane = p, &l.acquires
+	l.health.server, _ = p.rdb.(topology.Server)
 	for _, one := range l.all() {
 		one.rdb, one.canRunInline, one.width, one.work, one.pipeline = p.rdb, topology.CanRunInline(p.rdb), parseWidth(width), p.work, p
 		one.health = &l.health
@@ -150,6 +151,7 @@ func (p *Pipeline) lanesOf(c *Call) *lanes {
 		p.evictIdle()
 		l = &lanes{}
 		p.init(l)
+		l.health.server = master
 		p.masters[address] = l
 	}
 	return l

@@ -55,6 +55,7 @@ func (c *Check) advice(err error) string {
 		return c.adviceOnReply(err.Error())
 	}
 	var shortfall *command.ShortfallError
+	var busy *command.BusyPoolError
 	switch {
 	case errors.As(err, &shortfall):
 		return c.adviceOnShortfall(shortfall)
@@ -65,6 +66,9 @@ func (c *Check) advice(err error) string {
 	case errors.Is(err, errNotKept):
 		return err.Error() + ": let no other program use the keys of this prefix, set maxmemory-policy to noeviction, " +
 			"and send all commands to one server, the master"
+	case errors.As(err, &busy), errors.Is(err, redis.ErrPoolTimeout):
+		return "reqlock gets no connection from the pool of the redis client (" + err.Error() + "), because other commands of this program, " +
+			"such as blocking ones, use all of them, or because redis does not answer: give the Locker a client of its own, or raise PoolSize"
 	case errors.Is(err, command.ErrNoReply):
 		return "redis does not answer within the command timeout: check its address, its load and the network, " +
 			"use TLS on both sides or on neither, or raise WithCommandTimeout"

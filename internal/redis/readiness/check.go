@@ -115,8 +115,12 @@ const diagnoseTimeout = 2 * time.Second
 // several times before it reports that it cannot connect. That mostly takes longer than the
 // bound of a command.
 func (c *Check) diagnose(ctx context.Context, node redis.UniversalClient, err error) error {
-	if !errors.Is(err, command.ErrNoReply) {
+	var busy *command.BusyPoolError
+	if !errors.Is(err, command.ErrNoReply) || errors.As(err, &busy) {
 		return err
+	}
+	if conns := c.busyPool(ctx, node); conns > 0 {
+		return &command.BusyPoolError{Conns: conns}
 	}
 	failed := c.withinBound(ctx, diagnoseTimeout, func(ctx context.Context) error {
 		return node.Process(ctx, command.New(0, []any{"ping"}))

@@ -18,6 +18,9 @@ import (
 // has so few slots that it has hardly any locks.
 const maxTries = 1 << 16
 
+// maxPoolTries limits the search for a master with a busy pool.
+const maxPoolTries = 1 << 8
+
 // A target is a server to check.
 type target struct {
 	key  string // a unique lock key in a slot of this server
@@ -75,6 +78,33 @@ func (c *Check) masters(ctx context.Context, cluster topology.Cluster) ([]target
 	}
 	slices.SortFunc(found, func(a, b target) int { return strings.Compare(a.addr, b.addr) })
 	return found, nil
+}
+
+// busyPool returns the number of connections in a pool of the client that is busy: see
+// topology.BusyPool. It returns 0 if it finds none.
+func (c *Check) busyPool(ctx context.Context, rdb redis.UniversalClient) int {
+	if server, ok := rdb.(topology.Server); ok {
+		return topology.BusyPool(server)
+	}
+	cluster, isCluster := rdb.(topology.Cluster)
+	if !isCluster {
+		return 0
+	}
+	conns := 0
+	err := c.within(ctx, func(ctx context.Context) error {
+		for tries := 0; tries < maxPoolTries && conns == 0; tries++ {
+			master, err := cluster.MasterForKey(ctx, newProbeKey()) // without I/O, if the client knows the slots
+			if err != nil {
+				return err
+			}
+			conns = topology.BusyPool(master)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0
+	}
+	return conns
 }
 
 // readOtherSlots reads keys of many slots through a client of one server. If the server is a

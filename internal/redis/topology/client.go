@@ -80,3 +80,13 @@ func LacksContextTimeout(rdb redis.UniversalClient) bool {
 // haveDeadlines reports whether reads and writes with these timeouts have deadlines: a
 // negative timeout is none.
 func haveDeadlines(read, write time.Duration) bool { return read >= 0 && write >= 0 }
+
+// BusyPool returns the number of connections in the client's pool if all of them are in use.
+// Otherwise it returns 0. It does no I/O.
+func BusyPool(rdb Server) int {
+	stats := rdb.PoolStats()
+	if stats.IdleConns > 0 || int(stats.TotalConns) < rdb.Options().PoolSize {
+		return 0
+	}
+	return int(stats.TotalConns)
+}
