@@ -295,6 +295,8 @@ func TestResolveWithoutRedis(t *testing.T) {
 
 // The first send of Forget takes effect, and its reply is lost. The second send must not report
 // that nothing has changed.
+//
+//faults:row 45: an operator's Forget whose reply is lost
 func TestForgetWhoseReplyIsLost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
