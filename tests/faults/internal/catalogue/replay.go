@@ -29,7 +29,7 @@ func replayRows() []Row {
 			Right:   "Another payload is refused (422), another user's key is a different key, and a concurrent copy is refused (409) or waits.",
 		},
 		{
-			Number:  50,
+			Number: 50,
 			Trigger: "The answer is a server error, a panic, a timeout or the refusal of a lock inside, or has headers of one connection: cookies, " +
 				"Connection, Date, trailers.",
 			Right: "After a panic, a timeout, and each status that does not say what became of the request, the outcome is unknown, unless the " +
