@@ -81,10 +81,7 @@ func TestExpiredInlineCallReturns(t *testing.T) {
 		f.makeFast()
 		c := f.call("c", time.Second)
 		b, returned := f.doInline(c)
-		f.acquires.mu.Lock()
-		c.deadline = time.Now() // as after a pause of the process
-		f.acquires.mu.Unlock()
-		f.acquires.checkDeadlines()
+		f.acquires.checkNow(func(c *Call) { c.deadline = time.Now() }) // as after a pause of the process
 		c.wantReply(0, command.ErrNoReply)
 		await(f, "the end of the context", b.ctx.Done())
 		b.breakDown(b.ctx.Err())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -219,8 +220,9 @@ func TestBatchOfRecordsIsLimited(t *testing.T) {
 	l.mu.Lock()
 	b := &batch{}
 	l.fill(b)
-	n, left := len(b.sends), len(l.queue)
-	l.queue = append(b.sends, l.queue...)
+	waiting := l.queue[l.taken:]
+	n, left := len(b.sends), len(waiting)
+	l.queue, l.taken = slices.Concat(b.sends, waiting), 0
 	l.mu.Unlock()
 	if want := min(2, l.width); n != want || left != 5-want {
 		t.Errorf("%d commits in the batch and %d in the queue, want %d in the batch", n, left, want)

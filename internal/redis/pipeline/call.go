@@ -72,7 +72,7 @@ type callState struct {
 	maybeApplied bool  // a send failed, and the server may have applied it
 	failure      error // of the last send that failed
 	settled      bool
-	index        int    // in the lane's calls, from 1; 0 once settled
+	index        int    // in the lane's calls, from 1; 0 is not there
 	inline       *batch // that runs on the goroutine of the call's caller; nil for none
 	inlineUntil  time.Time
 	firstSend    send // a second send is rare, so it is allocated

@@ -48,7 +48,9 @@ func (l *lane) cycle(b *batch) (more bool) {
 	inTime := b.isInTime(now)
 	for _, s := range b.sends {
 		l.receive(b, s)
-		l.remove(s.call)
+		if s.call.settled {
+			l.calls.remove(s.call)
+		}
 	}
 	l.mu.Unlock()
 	for i := range b.completions {
@@ -132,17 +134,4 @@ func (l *lane) receive(b *batch, s *send) {
 			l.detach(c)
 		}
 	}
-}
-
-// remove removes a settled call from the lane's calls.
-func (l *lane) remove(c *Call) {
-	if !c.settled || c.index == 0 {
-		return
-	}
-	end := len(l.calls) - 1
-	l.calls[c.index-1] = l.calls[end]
-	l.calls[end].index = c.index
-	l.calls[end] = nil
-	l.calls = l.calls[:end]
-	c.index = 0
 }

@@ -22,35 +22,48 @@ func (l *lane) armTimer(at time.Time) {
 }
 
 // checkDeadlines abandons the batch in flight if it has kept a call waiting for too long,
-// and fails the calls past their deadlines.
+// and fails the calls past their deadlines. It looks at the calls that are due.
 func (l *lane) checkDeadlines() {
 	var expired []completion
 	l.mu.Lock()
 	l.timerAt = time.Time{}
 	now := time.Now()
 	soon := now.Add(minTimerGap)
-	for i := 0; i < len(l.calls); {
-		c := l.calls[i]
-		if !now.Before(c.deadline) {
-			err := l.health.noReply(c.failure)
-			l.health.failed(c.Begun, err, c.Key)
-			expired = append(expired, c.settle(Reply{Err: err}))
-			l.detach(c)
-			l.remove(c) // which moves the last call to i
+	for c := l.calls.due(now); c != nil; c = l.calls.due(now) {
+		if now.Before(c.deadline) {
+			l.calls.put(c, latest(soon, l.nextDeadline(c, now)))
 			continue
 		}
-		if next := l.nextDeadline(c, now); next.Before(soon) {
-			l.armTimer(soon)
-		} else {
-			l.armTimer(next)
-		}
-		i++
+		err := l.health.noReply(c.failure)
+		l.health.failed(c.Begun, err, c.Key)
+		expired = append(expired, c.settle(Reply{Err: err}))
+		l.detach(c)
+		l.calls.remove(c)
+	}
+	if len(l.calls) > 0 {
+		l.armTimer(latest(soon, l.calls[0].at))
 	}
 	l.start()
 	l.mu.Unlock()
 	for i := range expired {
 		expired[i].deliver()
 	}
+}
+
+// latest returns the later one of two times.
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// firstCheck returns when to check a call that was just sent.
+func (s *callState) firstCheck() time.Time {
+	if s.inline != nil {
+		return s.inlineUntil // before resendAt: see mayRunInline
+	}
+	return s.resendAt
 }
 
 // nextDeadline abandons the batch in flight if it has kept the call waiting for

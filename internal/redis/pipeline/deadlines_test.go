@@ -32,13 +32,20 @@ func changeCalls(s *syncStore, change func(*Call)) {
 	}
 	s.pipeline.mu.Unlock()
 	for _, l := range lanes {
-		l.mu.Lock()
-		for _, c := range l.calls {
-			change(c)
-		}
-		l.mu.Unlock()
-		l.checkDeadlines()
+		l.checkNow(change)
 	}
+}
+
+// checkNow changes the times of the unanswered calls, and checks their deadlines.
+func (l *lane) checkNow(change func(*Call)) {
+	l.mu.Lock()
+	now := time.Now()
+	for i := range l.calls {
+		change(l.calls[i].call)
+		l.calls[i].at = now
+	}
+	l.mu.Unlock()
+	l.checkDeadlines()
 }
 
 // holdBothSends runs a transition that expires while the proxy holds both sends of its

@@ -21,7 +21,6 @@ func (l *lane) mayRunInline(b *batch, c *Call) bool {
 		return false
 	}
 	c.inline, c.inlineUntil = b, b.begun.Add(store.InlineTime)
-	l.armTimer(c.inlineUntil)
 	b.inline = &inlineContext{c.inlineUntil, make(chan struct{})}
 	return true
 }

@@ -30,9 +30,10 @@ type lane struct {
 
 	mu       sync.Mutex
 	queue    []*send
-	inFlight *batch // nil if none is
-	spare    *batch // an empty one to use again
-	calls    []*Call
+	taken    int      // sends at the front of the queue that batches have taken
+	inFlight *batch   // nil if none is
+	spare    *batch   // an empty one to use again
+	calls    callHeap // not settled yet
 	congestion
 	wasFast   bool // the last batch took less than fastTime
 	wasShared bool // the last batch had several commands
@@ -46,12 +47,12 @@ func (l *lane) do(c *Call) {
 		c.addReplicaTime(l.pipeline.replicas.Timeout)
 	}
 	l.mu.Lock()
-	l.calls = append(l.calls, c)
-	c.index = len(l.calls)
 	l.enqueue(c.send())
-	l.armTimer(c.resendAt)
 	b := l.next(c.Begun)
 	inline := l.mayRunInline(b, c)
+	at := c.firstCheck()
+	l.calls.put(c, at)
+	l.armTimer(at)
 	l.mu.Unlock()
 	switch {
 	case b == nil:
@@ -113,11 +114,13 @@ func (l *lane) load(b *batch, now time.Time) bool {
 // commands that are sent with it.
 const batchBytes = 1 << 20
 
-// fill moves sends from the queue into the batch, as far as there is room.
+// fill moves sends from the queue into the batch, as far as there is room. It closes the gap
+// at the front of the queue once the gap is no shorter than the rest, which costs no more than
+// what made the gap.
 func (l *lane) fill(b *batch) {
-	n, bytes := 0, 0
-	for n < len(l.queue) && len(b.sends) < l.width {
-		s := l.queue[n]
+	bytes := 0
+	for l.taken < len(l.queue) && len(b.sends) < l.width {
+		s := l.queue[l.taken]
 		bytes += s.call.size
 		if bytes > batchBytes && len(b.sends) > 0 {
 			break
@@ -126,9 +129,12 @@ func (l *lane) fill(b *batch) {
 		if !s.call.settled {
 			b.sends = append(b.sends, s)
 		}
-		n++
+		l.queue[l.taken] = nil
+		l.taken++
 	}
-	left := copy(l.queue, l.queue[n:])
-	clear(l.queue[left:])
-	l.queue = l.queue[:left]
+	if left := l.queue[l.taken:]; len(left) <= l.taken {
+		n := copy(l.queue, left)
+		clear(l.queue[n:])
+		l.queue, l.taken = l.queue[:n], 0
+	}
 }

@@ -159,7 +159,7 @@ func TestBusyLaneKeepsNoReferences(t *testing.T) {
 				t.Errorf("the batch keeps command %d", i)
 			}
 		}
-		if calls := l.calls[:cap(l.calls)]; slices.ContainsFunc(calls, func(c *Call) bool { return c != nil }) {
+		if calls := l.calls[:cap(l.calls)]; slices.ContainsFunc(calls, func(c check) bool { return c.call != nil }) {
 			t.Errorf("the lane keeps calls: %v", calls)
 		}
 		if queue := l.queue[:cap(l.queue)]; slices.ContainsFunc(queue, func(s *send) bool { return s != nil }) {

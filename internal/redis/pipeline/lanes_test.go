@@ -48,7 +48,7 @@ func TestLanesWithBatchInFlightAreNotIdle(t *testing.T) {
 		if !f.idle() {
 			t.Error("lanes after their last batch are not idle")
 		}
-		f.acquires.calls = append(f.acquires.calls, &c.Call)
+		f.acquires.calls.put(&c.Call, c.deadline)
 		if f.idle() {
 			t.Error("lanes with a call are idle")
 		}

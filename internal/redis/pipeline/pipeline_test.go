@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -79,7 +80,7 @@ func testLanesOfFormerMasters(t *testing.T, cluster *redistest.Cluster) {
 	takeFromEachMaster() // the client loads the slots
 	busy := &lanes{}
 	s.pipeline.init(busy)
-	busy.begins.calls = append(busy.begins.calls, &Call{})
+	busy.begins.calls.put(&Call{}, time.Now())
 	for i := range 10 * minMasters {
 		s.pipeline.mu.Lock()
 		s.pipeline.evictIdle()
