@@ -63,9 +63,10 @@ func WithTTL(ttl time.Duration) Option {
 // of a deadline, up to 1 ms. If the wait ends before the first reply of Redis, the error is
 // ErrUnavailable, because it is unknown whether the key is held.
 //
-// Make the wait of a middleware shorter than the WriteTimeout of its http.Server. Otherwise
-// the server closes the connection of a request that has waited too long, before its answer.
-// The middleware of an HTTP adapter sends a Warned event if it finds such a server.
+// Make the wait of a middleware shorter than the WriteTimeout and the ReadTimeout of its
+// http.Server, which run on while a request waits. Otherwise a request that has waited too
+// long gets no answer, or its handler cannot read the body. The middleware of an HTTP adapter
+// sends a Warned event if it finds such a server.
 func WithWait(wait time.Duration) Option {
 	return option(func(s *settings) error {
 		if wait < 0 {

@@ -87,6 +87,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			}
 			defer release()
 			defer pass.Leave()
+			wait.CheckBody(r)
 			endRefusal(c)
 			defer restore(c, r)
 			c.SetRequest(r.WithContext(ctx))

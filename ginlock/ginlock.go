@@ -64,6 +64,9 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		}
 		defer release()
 		defer pass.Leave()
+		if _, bound := boundBody(c); !bound {
+			wait.CheckBody(r)
+		}
 		defer restore(c, r)
 		c.Request = r.WithContext(ctx)
 		c.Next()

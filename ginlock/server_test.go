@@ -3,6 +3,7 @@ package ginlock_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"mime/multipart"
@@ -10,9 +11,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
@@ -36,6 +39,31 @@ func TestWriterIsNotReplaced(t *testing.T) {
 	})
 	if status, _ := send(t, newServer(t, r), http.MethodGet, "/", "", ""); status != http.StatusTeapot {
 		t.Errorf("status %d", status)
+	}
+}
+
+// A body that Gin has kept before the lock needs no time after the wait.
+func TestKeptBodyNeedsNoReadTimeout(t *testing.T) {
+	t.Parallel()
+	var warned int
+	locks := locktest.New(t, core.WithWait(time.Minute), core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Warned {
+			warned++
+		}
+	}))
+	lock := ginlock.Middleware(locks.Locker, literal)
+	r := gin.New()
+	r.Use(func(c *gin.Context) {
+		short := &http.Server{ReadTimeout: time.Second}
+		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), http.ServerContextKey, short))
+	})
+	r.POST("/kept", func(c *gin.Context) { _ = c.ShouldBindBodyWithJSON(&payment{}) }, lock)
+	r.POST("/unread", lock)
+	server := newServer(t, r)
+	for i, path := range []string{"/kept", "/unread"} {
+		if send(t, server, http.MethodPost, path, gin.MIMEJSON, "{}"); warned != i {
+			t.Errorf("%s: %d warnings", path, warned)
+		}
 	}
 }
 

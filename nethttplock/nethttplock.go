@@ -61,6 +61,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 			}
 			defer release()
 			defer pass.Leave()
+			wait.CheckBody(r)
 			locked := r.WithContext(ctx)
 			defer copyToOuter(locked, r)
 			next.ServeHTTP(w, locked)

@@ -19,7 +19,7 @@ var grpcLacks = map[feature]string{
 	ownContext:  "interceptors are given their context and keep it; nothing can be restored",
 	aborts:      "gRPC knows no panic that is not a crash",
 	hijacking:   "gRPC gives no connection away",
-	writeLimits: "a gRPC server has no WriteTimeout",
+	writeLimits: "a gRPC server has neither timeout",
 	methods:     "a method of gRPC does not say whether it only reads",
 }
 

@@ -19,6 +19,7 @@ func waitingCases() []testCase {
 		{"a waiter gets the lease by a hand-off", everywhere, handOver},
 		{"a waiter gets the lock of another process", everywhere, waitForAnother},
 		{"a wait beyond the WriteTimeout of the server is reported once", writeLimits, waitBeyondWriteTimeout},
+		{"a wait beyond the ReadTimeout of the server is reported once, if the handler has the body to read", writeLimits, waitBeyondReadTimeout},
 	}
 }
 
@@ -92,35 +93,62 @@ func waitForAnother(e *environment) {
 // The observer gets one event of a middleware, and one of an endpoint, that may wait for longer
 // than their server allows an answer to take.
 func waitBeyondWriteTimeout(e *environment) {
-	serverKey := http.ServerContextKey
 	short := &http.Server{WriteTimeout: time.Second, ReadHeaderTimeout: time.Second}
-	tooLong := core.WithWait(patience)
+	passThrough(e, short, plain, byHeader)
+	payTwice(e, short, ownOptions{})
+	e.wantWaitWarnings(2, "WriteTimeout")
+}
+
+// A body that was read before the wait needs no time after it.
+func waitBeyondReadTimeout(e *environment) {
+	short := &http.Server{ReadTimeout: time.Second}
+	passThrough(e, short, request{keys: []string{theKey}}, byHeader)
+	passThrough(e, short, plain, byBody)
+	payTwice(e, short, ownOptions{})
+	e.wantWaitWarnings(0, "")
+	passThrough(e, short, plain, byHeader)
+	payTwice(e, short, ownOptions{noFingerprint: true})
+	e.wantWaitWarnings(2, "ReadTimeout")
+}
+
+// passThrough sends a request twice to a server, through a middleware that may wait.
+func passThrough(e *environment, server *http.Server, r request, by key) {
 	s := e.serve(route{
 		outer: func(f frame) {
-			f.SetContext(context.WithValue(f.Context(), serverKey, short))
+			f.SetContext(context.WithValue(f.Context(), http.ServerContextKey, server))
 			f.Next()
 		},
-		locks:   []lock{{keys: []key{byHeader}, options: []core.Option{tooLong}}},
+		locks:   []lock{{keys: []key{by}, options: []core.Option{core.WithWait(patience)}}},
 		handler: func(c call) { c.Reply("done") },
 	})
-	s.wantReply(plain, "done")
-	s.wantReply(plain, "done")
+	s.wantReply(r, "done")
+	s.wantReply(r, "done")
+}
+
+// payTwice sends a payment twice to a server, through an endpoint that may wait.
+func payTwice(e *environment, server *http.Server, own ownOptions) {
 	pay := e.f.endpoint(e.locks, endpoint{
-		options: []core.Option{tooLong},
+		options: []core.Option{core.WithWait(patience)}, own: own,
 		handler: func(t invocation) { t.WriteHeader(http.StatusCreated) },
 	})
 	for range 2 {
-		r := httptest.NewRequestWithContext(context.WithValue(e.Context(), serverKey, short), http.MethodPost, paymentsPath, nil)
+		ctx := context.WithValue(e.Context(), http.ServerContextKey, server)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, paymentsPath, strings.NewReader("{}"))
 		r.SetBasicAuth("ada", "password")
 		r.Header.Set("Idempotency-Key", "once")
 		pay.ServeHTTP(httptest.NewRecorder(), r)
 	}
+}
+
+// wantWaitWarnings fails the test unless there were so many warnings, each about this timeout.
+func (e *environment) wantWaitWarnings(n int, timeout string) {
+	e.Helper()
 	warnings, _ := e.events.of(core.Warned)
-	if len(warnings) != 2 {
+	if len(warnings) != n {
 		e.Errorf("warnings: %v", warnings)
 	}
 	for _, warning := range warnings {
-		if text := warning.Err.Error(); !strings.HasPrefix(text, "reqlock: "+e.f.name+": WithWait is 10s ") {
+		if text := warning.Err.Error(); !strings.HasPrefix(text, "reqlock: "+e.f.name+": WithWait is 10s and "+timeout) {
 			e.Errorf("warning: %s", text)
 		}
 	}

@@ -91,6 +91,9 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 		e.locker.ObserveRefused(r.Context(), err)
 		return nil, err
 	}
+	if e.settings.Fingerprint != nil { // the default fingerprint has read the body
+		e.wait.CheckBody(r)
+	}
 	attempt, err := e.locker.BeginKey(r.Context(), key.Endpoint(strings.ToUpper(r.Method), route), fingerprint)
 	if err != nil {
 		return nil, err

@@ -45,6 +45,15 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	}
 }
 
+// HasUnreadBody reports whether the server may still have to read a part of a request's body.
+func HasUnreadBody(r *http.Request) bool {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || r.PostForm != nil || r.MultipartForm != nil {
+		return false
+	}
+	buffered, ok := r.Body.(*bufferedBody)
+	return !ok || !buffered.isComplete()
+}
+
 // A bufferedBody replaces a body whose beginning has been read. It yields the same bytes as
 // that body, and keeps them for the next key function.
 type bufferedBody struct {
