@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"crypto/fips140"
 	"errors"
 	"strings"
 	"testing"
@@ -93,6 +94,26 @@ func TestKeysPanicAtRegistration(t *testing.T) {
 			}()
 			register()
 		})
+	}
+}
+
+// Step "fips" of .ci/run runs this test under GODEBUG=fips140=only. There crypto/hmac panics with
+// a short secret, which would fail each request.
+func TestShortSecretIsRefusedInFIPSMode(t *testing.T) {
+	t.Parallel()
+	for length, refused := range map[int]bool{13: fips140.Enforced(), 14: false} {
+		func() {
+			var key core.KeyFunc[form]
+			defer func() {
+				if message, _ := recover().(string); strings.HasPrefix(message, "reqlock: ") != refused || (key == nil) != refused {
+					t.Errorf("%d bytes: panic %q", length, message)
+				}
+			}()
+			key = core.Keyed(make([]byte, length), field("a"))
+			if _, err := key(form{"a": "1"}); err != nil {
+				t.Errorf("%d bytes: %v", length, err)
+			}
+		}()
 	}
 }
 

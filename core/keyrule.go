@@ -1,6 +1,7 @@
 package core
 
 import (
+	"crypto/fips140"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -129,11 +130,17 @@ func Hashed[R any, K string | Key](key func(R) (K, error)) KeyFunc[R] {
 	}
 }
 
+// minFIPSSecret is the length of the shortest secret, in bytes, with which crypto/hmac does not
+// panic under GODEBUG=fips140=only: 112 bits.
+const minFIPSSecret = 14
+
 // Keyed replaces the key by its HMAC-SHA-256 under a secret (RFC 2104, base64url, 43
 // characters), so that personal data in keys does not get into Redis. Processes exclude each
-// other only if they have the same secret. An empty secret panics.
+// other only if they have the same secret. An empty secret panics, and so does one of less than
+// 14 bytes under GODEBUG=fips140=only, which forbids it.
 func Keyed[R any, K string | Key](secret []byte, key func(R) (K, error)) KeyFunc[R] {
 	must(len(secret) > 0, "Keyed needs a secret")
+	must(!fips140.Enforced() || len(secret) >= minFIPSSecret, "Keyed needs a secret of at least 14 bytes under GODEBUG=fips140=only")
 	must(key != nil, "Keyed needs a key function")
 	plain := Func(key)
 	secret = append([]byte(nil), secret...)
