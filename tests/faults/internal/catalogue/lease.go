@@ -35,10 +35,11 @@ func leaseRows() []Row {
 		{
 			Number:  14,
 			Trigger: "The holder's process is paused for longer than its lease: by the garbage collector, by SIGSTOP, or with its machine.",
-			Right:   "When the process continues, the first thing it learns is that its lease has ended.",
-			Kind:    Limit,
-			Guard: "No lock can stop code between its last check of the context and its write. If the resource checks fencing numbers, it refuses " +
-				"that write.",
+			Right: "When the process continues, the first thing it learns is that its lease has ended. Exception: while a machine is suspended, its " +
+				"monotonic clock stands still. Then the process learns it from its next renewal, up to a third of the TTL later.",
+			Kind: Limit,
+			Guard: "No lock can stop code between its last check of the context and its write, or before it can know how long its machine was " +
+				"suspended. If the resource checks fencing numbers, it refuses that write.",
 		},
 		{
 			Number:  15,
