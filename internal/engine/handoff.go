@@ -61,7 +61,7 @@ func (q *queue) noteOthersHere(now time.Time) {
 // grant makes the waiter the holder of the lease. Each grant has its own Hold, so that
 // later calls on an earlier hold do not change this one.
 func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
-	q.state = held
+	q.setState(held)
 	q.setAcquiring(false)
 	q.remove(w)
 	h := w.hold
@@ -96,7 +96,7 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 // renewThenGrant renews the lease for the first waiter, and then grants it. Meanwhile
 // the lease has no holder.
 func (q *queue) renewThenGrant(handover Handover) {
-	q.state = passing
+	q.setState(passing)
 	q.setAcquiring(true)
 	lease, want := q.lease, q.first.hold.request
 	lease.holder = nil

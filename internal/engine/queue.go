@@ -41,6 +41,7 @@ type queue struct {
 type queueState struct {
 	key            string
 	state          state
+	place          int  // in the queues of a shared list
 	firstLeaseUsed bool // firstLease is used
 
 	// token is the token of the episode while asking; once granted, the lease has it.
@@ -167,11 +168,22 @@ func (q *queue) enterAsking(token string) {
 	if q.state == idle {
 		q.episodes++
 	}
-	q.state = asking
+	q.setState(asking)
 	q.setAcquiring(true)
 	q.lease, q.rejoin, q.running = nil, "", nil
 	q.token, q.ballot, q.joined = token, "", false
 	q.listenTimedOut, q.pauses, q.releasedOrphan = false, pauses{}, ""
+}
+
+// setState changes the state, and counts the leases of the list that have a holder.
+func (q *queue) setState(to state) {
+	if q.hasHolder() {
+		q.holders--
+	}
+	q.state = to
+	if q.hasHolder() {
+		q.holders++
+	}
 }
 
 // endEpisode ends an episode after the end of its lease. It starts the next episode if a
@@ -189,7 +201,7 @@ func (q *queue) endEpisode(enqueue bool) {
 func (q *queue) goIdle() {
 	q.leaveStoreQueue()
 	q.setAcquiring(false)
-	q.state = idle
+	q.setState(idle)
 	q.token, q.rejoin = "", ""
 	q.lease, q.running = nil, nil
 	if q.episodes--; q.episodes == 0 {

@@ -104,7 +104,8 @@ func (q *queue) releaseLease() {
 // be sent now.
 func (q *queue) prepareRelease(last *Hold) (r store.ReleaseRequest, ready bool) {
 	lease := q.lease
-	q.state, q.running = releasing, nil
+	q.setState(releasing)
+	q.running = nil
 	q.setAcquiring(false)
 	lease.holder, lease.last = nil, last
 	q.engine.schedule.drop(lease)

@@ -65,7 +65,7 @@ func (l *waitlist) idleQueue() *queue {
 		return l.root
 	}
 	q := l.root.engine.unusedQueue(l.root.shard, l.root.key)
-	q.waitlist = l
+	q.waitlist, q.place = l, len(l.queues)
 	l.queues = append(l.queues, q)
 	return q
 }
@@ -74,8 +74,11 @@ func (l *waitlist) idleQueue() *queue {
 // queue.
 func (q *queue) leaveList() {
 	l, root := q.waitlist, q.root
-	l.queues = removeFrom(l.queues, q)
-	if len(l.queues) == 0 {
+	end := len(l.queues) - 1
+	last := l.queues[end]
+	l.queues[q.place], last.place = last, q.place
+	l.queues[end], l.queues = nil, l.queues[:end]
+	if end == 0 {
 		root.shared.lists = removeFrom(root.shared.lists, l)
 		root.recycle()
 	}
@@ -177,13 +180,7 @@ func (l *waitlist) placesLeft() int {
 	case store.Unlimited:
 		return math.MaxInt
 	}
-	left := int(l.limit)
-	for _, q := range l.queues {
-		if q.hasHolder() {
-			left--
-		}
-	}
-	return left
+	return int(l.limit) - l.holders
 }
 
 // othersWaitHere reports whether callers of this process with another limit wait for the

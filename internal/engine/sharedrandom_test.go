@@ -120,10 +120,26 @@ func (run *limitsRun) hold(t *testing.T, h *Hold) {
 			t.Errorf("more than their limits: %v", run.holders)
 		}
 	})
+	h.checkCount(t)
 	time.Sleep(run.upTo(500 * time.Millisecond))
 	run.note(func() { run.holders[limit]-- })
 	if loss, _ := h.Release(context.Background()); loss != NotLost {
 		t.Errorf("loss %v", loss)
+	}
+}
+
+// checkCount fails the test unless the list of the hold counts its leases with a holder.
+func (h *Hold) checkCount(t *testing.T) {
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
+	l, n := h.lease.queue.waitlist, 0
+	for _, q := range h.lease.queue.root.allQueues() {
+		if q.waitlist == l && q.hasHolder() {
+			n++
+		}
+	}
+	if l.holders != n {
+		t.Errorf("limit %d: %d leases have a holder, counted %d", l.limit, n, l.holders)
 	}
 }
 

@@ -23,9 +23,10 @@ type waitlist struct {
 	nowaiters   int // the callers that may not wait
 	queued      int // the callers that were notified that they have to wait
 
-	// episodes is how many queues of the list are not idle.
-	episodes int
-	// queues has all queues of a shared list. acquiring has those that will have a lease for
+	// episodes is how many queues of the list are not idle, and holders how many have a lease
+	// with a holder.
+	episodes, holders int
+	// queues has all queues of a shared list, in any order. acquiring has those that will have a lease for
 	// one more caller, in the order in which they began to ask.
 	queues, acquiring []*queue
 
@@ -124,6 +125,9 @@ func (l *waitlist) firstWaiter() *waiter {
 // the first one of an exclusive list, and the first one that is not notified of a shared
 // list, of which each queue may be refused.
 func (l *waitlist) firstUnqueued() *waiter {
+	if l.limit.IsShared() && l.queued+l.nowaiters == l.callers {
+		return nil
+	}
 	w := l.first
 	for w != nil && l.limit.IsShared() && (w.queued || w.nowait) {
 		w = w.next
