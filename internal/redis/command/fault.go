@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -63,7 +62,7 @@ func NewFault(err error, uncertain bool) *store.Fault {
 	f := &store.Fault{Err: Sanitize(err), Unknown: uncertain}
 	var unexpected *UnexpectedReplyError
 	switch {
-	case errors.As(err, &unexpected):
+	case errors.As(f.Err, &unexpected):
 		f.Unknown = true
 	case IsLost(err):
 		f.Temporary = !errors.Is(err, redis.ErrClosed)
@@ -146,17 +145,3 @@ func Unsent(why error) error { return unsentError{why} }
 type unsentError struct{ error }
 
 func (u unsentError) Unwrap() error { return u.error }
-
-// Sanitize replaces an error that is one of package context by ErrNoReply with its text:
-// it is about the deadline of a command, not about the caller's context. It also removes
-// the user's name and the arguments of the command.
-func Sanitize(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w (%s)", ErrNoReply, err.Error())
-	}
-	if IsMasterless(err) { // one line for each Sentinel, mostly the same
-		lines := slices.Compact(strings.Split(err.Error(), "\n"))
-		return errors.New(RedactUser(strings.Join(lines, "; ")))
-	}
-	return redact(err)
-}
