@@ -58,6 +58,12 @@ func (c *Call) Message() any {
 	return c.message
 }
 
+// String names the method. The metadata and the message do not get into logs by accident.
+func (c *Call) String() string { return "grpclock.Call(" + c.method + ")" }
+
+// GoString returns the same as String, for %#v.
+func (c *Call) GoString() string { return c.String() }
+
 // endProbe ends a probe: it must not run a function of the application any further.
 func (c *Call) endProbe() {
 	if c.probe != nil {

@@ -4,6 +4,11 @@
 // bytes of a Record; this package only holds them, because core must not know their format.
 package answer
 
+import (
+	"fmt"
+	"log/slog"
+)
+
 // A Record is an answer of a request, as the adapters store it. An adapter's function Answer
 // makes one. The zero Record is none.
 type Record struct{ bytes string }
@@ -13,3 +18,12 @@ func New(bytes []byte) Record { return Record{string(bytes)} }
 
 // Bytes returns a copy of the bytes of a Record.
 func Bytes(r Record) []byte { return []byte(r.bytes) }
+
+// String returns the size of the Record. Its bytes must not get into logs by accident.
+func (r Record) String() string { return fmt.Sprintf("reqlock.Record(%d bytes)", len(r.bytes)) }
+
+// GoString returns the same as String, for %#v.
+func (r Record) GoString() string { return r.String() }
+
+// LogValue returns the same as String, for package slog.
+func (r Record) LogValue() slog.Value { return slog.StringValue(r.String()) }

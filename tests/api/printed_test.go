@@ -1,0 +1,190 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/nethttplock"
+	"github.com/reqlock/reqlock/tests/api"
+)
+
+// secret is a part of each key and each stored answer.
+const secret = "jane-doe"
+
+// No exported type prints a key or a stored answer, in any of the ways in which a program
+// logs it.
+func TestNoTypePrintsAKeyOrAnAnswer(t *testing.T) {
+	t.Parallel()
+	samples := samplesOf(t)
+	for name := range samples {
+		for _, sample := range samples[name] {
+			for way, text := range printed(t, sample) {
+				if slices.ContainsFunc(secretForms(), func(form string) bool { return strings.Contains(text, form) }) {
+					t.Errorf("%s of %s: %s", way, name, text)
+				}
+			}
+		}
+	}
+	for _, name := range typesWithFields(t) {
+		if len(samples[name]) == 0 {
+			t.Errorf("%s has no sample: add one with a secret wherever the type can hold a key or an answer", name)
+		}
+	}
+}
+
+// secretForms returns the secret as text, and as package fmt prints bytes and hex digits.
+func secretForms() []string {
+	octets := []byte(secret)
+	return []string{
+		secret, fmt.Sprintf("%x", octets), strings.Trim(fmt.Sprintf("%d", octets), "[]"),
+		strings.Trim(fmt.Sprintf("%#v", octets), "[]byte{}"),
+	}
+}
+
+// typesWithFields returns the exported types of the main module that can hold text.
+func typesWithFields(t *testing.T) (names []string) {
+	t.Helper()
+	holding := regexp.MustCompile(`(?m)^type (\w+) (struct|string|\[.*|map\[.*)$`)
+	for _, name := range api.Packages() {
+		if slices.Contains([]string{"otellock", "annotations/reqlockv1"}, name) { // modules of their own, without keys
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(api.File(name))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range holding.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, filepath.Base(name)+"."+found[1])
+		}
+	}
+	return names
+}
+
+// printed returns what programs print of a value, alone and inside of others.
+func printed(t *testing.T, sample any) map[string]string {
+	t.Helper()
+	texts := make(map[string]string)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+		texts[verb] = fmt.Sprintf(verb, sample)
+		texts[verb+" inside"] = fmt.Sprintf(verb, struct{ Any []any }{[]any{sample}})
+	}
+	asJSON, err := json.Marshal(sample)
+	if err == nil { // a function has no JSON
+		texts["JSON"] = string(asJSON)
+	}
+	var text, object bytes.Buffer
+	slog.New(slog.NewTextHandler(&text, nil)).Info("", "sample", sample, slog.Group("inside", "sample", []any{sample}))
+	slog.New(slog.NewJSONHandler(&object, nil)).Info("", "sample", sample, slog.Group("inside", "sample", []any{sample}))
+	texts["slog text"], texts["slog JSON"] = text.String(), object.String()
+	return texts
+}
+
+// samplesOf returns values of each type, by its name. The values that can hold a key or an
+// answer have the secret.
+func samplesOf(t *testing.T) map[string][]any {
+	t.Helper()
+	ctx := context.Background()
+	var mu sync.Mutex
+	var events []any
+	locks := locktest.New(t, core.WithName("account"), core.WithWait(0), core.WithObserver(func(e core.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, e)
+	}))
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const key = "account:" + secret
+	answer := []byte(`{"owner":"` + secret + `"}`)
+
+	lease, err := locks.Lock(ctx, key)
+	must(err)
+	nested, err := locks.Lock(lease.Context(), key)
+	must(err)
+	one, err := locks.LockAll(ctx, []string{key + "1"})
+	must(err)
+	several, err := locks.LockAll(ctx, []string{key + "2", key + "3", key + "2"})
+	must(err)
+	_, busy := locks.Lock(ctx, key)
+	if !errors.Is(busy, core.ErrBusy) {
+		t.Fatal(busy)
+	}
+	done, err := locks.Begin(ctx, key, nil)
+	must(err)
+	must(done.Commit(ctx, answer))
+	replay, err := locks.Begin(ctx, key, nil)
+	must(err)
+	running, err := locks.Begin(ctx, key+"4", []byte(secret))
+	must(err)
+	inner, err := locks.Begin(running.Lease().Context(), key+"4", []byte(secret))
+	must(err)
+	outcome, err := locks.Outcome(ctx, key)
+	must(err)
+	record, err := nethttplock.Answer(http.StatusCreated, http.Header{"X-Owner": {secret}}, answer)
+	must(err)
+	named, err := core.Named("account", func(string) (string, error) { return key, nil }).Read("")
+	must(err)
+	event := core.Event{Err: busy}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, e := range events {
+		event = e.(core.Event) //nolint:forcetypeassert // see the observer
+	}
+
+	echoKey := echolock.KeyFunc(func(echo.Context) (core.Key, error) { return named, nil })
+	return map[string][]any{
+		"core.Attempt":   {done, replay, running, inner},
+		"core.AttemptID": {outcome.Seen},
+		"core.Error":     {busy},
+		"core.Event":     events,
+		"core.EventKey":  {event.Key},
+		"core.Failure":   {core.Failure{Err: busy}},
+
+		"core.Key":            {named, &named},
+		"core.Lease":          {lease, nested, running.Lease(), lease.Context(), nested.Context()},
+		"core.LeaseSet":       {one, several, one.Context(), several.Context()},
+		"core.Locker":         {locks.Locker},
+		"core.Outcome":        {core.Outcome{}},
+		"core.Record":         {record, &record},
+		"core.RequestOutcome": {outcome},
+		"core.Resolution":     {core.Forget(), core.Done(), core.Answered(record)},
+
+		"locktest.Locks":   {locks},
+		"locktest.Process": {locks.Process()},
+
+		"echolock.BodyOption":       {echolock.MaxBody(1)},
+		"echolock.Config":           {echolock.Config{Locker: locks.Locker, Key: echoKey}},
+		"echolock.IdempotentConfig": {echolock.IdempotentConfig{Locker: locks.Locker, Key: echoKey}},
+		"ginlock.BodyOption":        {ginlock.MaxBody(1)},
+		"nethttplock.BodyOption":    {nethttplock.MaxBody(1)},
+
+		"grpclock.Call":       {grpclock.NewCall(running.Lease().Context(), "/bank/Pay", wrapperspb.String(secret))},
+		"grpclock.Failure":    {grpclock.Failure{Err: busy}},
+		"grpclock.Rule":       {grpclock.Rule{}},
+		"grpclock.RuleOption": {grpclock.Source("user", func(*grpclock.Call) (core.Key, error) { return named, nil })},
+		"grpclock.Rules":      {&grpclock.Rules{}},
+	}
+}
