@@ -9,7 +9,7 @@ import (
 )
 
 // maxKeyLen is the largest length of a key, in bytes. The adapters' key functions have much
-// smaller limits for the parts of a request.
+// smaller limits for the parts of a request. Package keyspace has the same limit for hints.
 const maxKeyLen = 4096
 
 // Lock takes the lock of a key. If the key is locked, Lock waits until ctx ends or the wait

@@ -79,11 +79,16 @@ func (n Names) AppendLock(to []byte, key string) []byte {
 	return append(to, n.Lock(key)...)
 }
 
+// maxKeyLen is the largest length of a lock's key: core allows 4,096 bytes, and puts "i:" in
+// front of the key of an attempt.
+const maxKeyLen = 4096 + len("i:")
+
 // Key returns the key of the lock with this name. It reports false for a name that is, or
-// may be, a digest.
+// may be, a digest, and for a name that is too long for a lock: names come from messages, which
+// any client may forge.
 func (n Names) Key(name string) (key string, ok bool) {
 	key, ok = strings.CutPrefix(name, n.prefix)
-	return key, ok && key != "" && n.Lock(key) == name
+	return key, ok && key != "" && len(key) <= maxKeyLen && n.Lock(key) == name
 }
 
 // Companion returns the name of the key with this suffix in the slot of the lock.

@@ -48,6 +48,11 @@ func TestKeyOfAName(t *testing.T) {
 				t.Errorf("the queue of %q is taken for the lock of %q", name, key)
 			}
 		}
+		for length, isKey := range map[int]bool{len("i:") + 4096: true, len("i:") + 4097: false, 4 << 20: false} {
+			if _, ok := n.Key(n.Lock(strings.Repeat("k", length))); ok != isKey {
+				t.Errorf("%q and %d bytes: %v", prefix, length, ok)
+			}
+		}
 		if key, ok := n.Key(prefix); ok {
 			t.Errorf("a bare prefix is taken for the lock of %q", key)
 		}
