@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -75,12 +76,12 @@ func methodsOfAnnotated(methods []*annotated.Method) []*annotated.Method {
 	})
 }
 
-// sourcesOf returns the names of the sources that keys have.
+// sourcesOf returns the names of the sources that keys have, quoted.
 func sourcesOf(methods []*annotated.Method) (names []string) {
 	add := func(parts []annotated.Part) {
 		for _, part := range parts {
 			if part.Kind == annotated.Source {
-				names = append(names, part.Text)
+				names = append(names, strconv.Quote(part.Text))
 			}
 		}
 	}

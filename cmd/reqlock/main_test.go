@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -114,7 +115,7 @@ func TestLint(t *testing.T) {
 		says   string // in the standard error; "": no output
 	}{
 		"right":                {[]string{"lint", "--descriptor_set", right, "--source", "user"}, 0, "", ""},
-		"right, other sources": {[]string{"lint", "-descriptor_set=" + right}, 0, "sources, whose names were not checked: user\n", ""},
+		"right, other sources": {[]string{"lint", "-descriptor_set=" + right}, 0, `sources, whose names were not checked: "user"` + "\n", ""},
 		"a source, not given": {
 			[]string{"lint", "--descriptor_set", right, "--source", "tenant", "--source", "account"},
 			1,
@@ -147,6 +148,37 @@ reqlock: case/v1/case.proto: case.v1.TestService.FullDuplexCall: idempotent: the
 				t.Errorf("status %d\nout: %s\nproblems: %s", status, out, problems)
 			}
 		})
+	}
+}
+
+// A descriptor set may come from anybody, so what it names is printed without terminal escapes
+// and without line breaks.
+func TestLintPrintsNoTerminalEscapes(t *testing.T) {
+	t.Parallel()
+	const escape = "x\x1b[2J\rx\nreqlock: "
+	source := func(more string) map[string]string {
+		return map[string]string{"UnaryCall": `lock { key { source: ` + strconv.Quote(escape) + ` } ` + more + `}`}
+	}
+	for name, s := range map[string]set{
+		"a source":           {methods: source("")},
+		"a mistake":          {methods: source(`permits: 1 shared: true`)},
+		"a lock's name":      {methods: source(`name: ` + strconv.Quote(escape))},
+		"a field":            {methods: map[string]string{"UnaryCall": `lock { key { field: ` + strconv.Quote(escape) + ` } }`}},
+		"metadata":           {methods: map[string]string{"UnaryCall": `lock { key { metadata: ` + strconv.Quote(escape) + ` } }`}},
+		"a file":             {methods: source(`permits: 1 shared: true`), edit: func(f *descriptorpb.FileDescriptorProto) { f.Name = proto.String(escape) }},
+		"a file, no mistake": {methods: source(""), edit: func(f *descriptorpb.FileDescriptorProto) { f.Name = proto.String(escape) }},
+		"an import":          {methods: source(""), edit: func(f *descriptorpb.FileDescriptorProto) { f.Dependency = append(f.Dependency, escape) }},
+		"a package":          {methods: source(""), edit: func(f *descriptorpb.FileDescriptorProto) { f.Package = proto.String(escape) }},
+		"a method":           {methods: source(""), edit: func(f *descriptorpb.FileDescriptorProto) { f.Service[0].Method[0].Name = proto.String(escape) }},
+		"a message":          {methods: source(""), edit: func(f *descriptorpb.FileDescriptorProto) { f.Service[0].Method[0].InputType = proto.String(escape) }},
+	} {
+		file := s.write(t)
+		for _, args := range [][]string{{"--table"}, {"--source", "user"}} {
+			_, out, problems := command(t, append([]string{"lint", "--descriptor_set", file}, args...)...)
+			if strings.ContainsAny(out+problems, "\x1b\r") || strings.Contains(out+problems, "x\nreqlock: ") {
+				t.Errorf("%s, %v:\nout: %q\nproblems: %q", name, args, out, problems)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package annotated
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -17,7 +18,15 @@ type place struct {
 
 // placeOf returns the place of a service or a method.
 func placeOf(faults *[]error, d protoreflect.Descriptor) place {
-	return place{faults, fmt.Sprintf("%s: %s", d.ParentFile().Path(), d.FullName())}
+	return place{faults, fmt.Sprintf("%s: %s", printable(d.ParentFile().Path()), d.FullName())}
+}
+
+// printable returns a path, quoted if it has a character that a terminal would interpret.
+func printable(path string) string {
+	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
+		return quoted
+	}
+	return path
 }
 
 // in returns a place inside this one.
