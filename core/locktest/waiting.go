@@ -52,14 +52,11 @@ func newQueues() *queues {
 // of its beginning, so a count may be below zero for a moment.
 func (q *queues) observe(e core.Event) {
 	step := 0
-	switch e.Kind {
-	case core.Waiting:
+	switch {
+	case e.Kind == core.Waiting:
 		step = 1
-	case core.Acquired, core.Refused:
-		if e.Queued {
-			step = -1
-		}
-	case core.Released, core.Renewed, core.Lost, core.HeldLong, core.Unlocked:
+	case e.Queued: // in the one event that ends a wait, of whatever kind
+		step = -1
 	}
 	if step == 0 {
 		return

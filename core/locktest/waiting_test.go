@@ -76,3 +76,29 @@ func TestWaitingEndsWithTheWait(t *testing.T) {
 		}
 	})
 }
+
+// A copy that waits for the answer of an attempt waits until it gets the answer.
+func TestWaitingEndsWithAReplay(t *testing.T) {
+	both(t, func(t *testing.T) {
+		locks := locktest.New(t, core.WithWait(time.Minute))
+		attempt, err := locks.Begin(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replayed := make(chan bool)
+		go func() {
+			second, err := locks.Begin(t.Context(), "a", nil)
+			replayed <- err == nil && second.Lease() == nil
+		}()
+		locks.AwaitWaiting("i:a", 1)
+		if err := attempt.Commit(t.Context(), []byte("done")); err != nil {
+			t.Error(err)
+		}
+		if !<-replayed {
+			t.Error("the copy was not replayed")
+		}
+		if n := locks.Waiting("i:a"); n != 0 {
+			t.Errorf("%d callers wait, want 0", n)
+		}
+	})
+}
