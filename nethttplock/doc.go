@@ -59,12 +59,18 @@
 //
 //	errs := connect.NewErrorWriter()
 //	nethttplock.WithErrorHandler(func(w http.ResponseWriter, r *http.Request, err error) {
-//		code := connect.CodeInternal
-//		outcome, known := core.OutcomeOf(err)
-//		if known {
-//			code = connect.Code(outcome.GRPC)
+//		status := grpclock.StatusOf(err)
+//		refusal := connect.NewError(connect.Code(status.Code()), errors.New(status.Message()))
+//		for _, about := range status.Details() {
+//			if detail, err := connect.NewErrorDetail(about.(proto.Message)); err == nil {
+//				refusal.AddDetail(detail)
+//			}
 //		}
-//		_ = errs.Write(w, r, connect.NewError(code, errors.New("refused: "+outcome.Code)))
+//		w.Header().Set("Cache-Control", "no-store")
+//		if outcome, _ := core.OutcomeOf(err); outcome.RetryAfter > 0 {
+//			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(outcome.RetryAfter.Seconds()))))
+//		}
+//		_ = errs.Write(w, r, refusal)
 //	})
 //
 // Idempotent suits the unary calls of the Connect protocol only. For the gRPC and
