@@ -105,23 +105,10 @@ func descriptorsOf(services []*grpc.ServiceDesc) (found []protoreflect.ServiceDe
 }
 
 // A Rule is one line of the table of all rules: what a method declares, or that it declares
-// nothing.
-type Rule struct {
-	// Method is the full method, "/pkg.Service/Method".
-	Method string
-	// Kind is "lock", "idempotent", "unlocked", "in code" or "undeclared".
-	Kind string
-	// Name is the name of a lock, or "".
-	Name string
-	// Key says where the key comes from, as in: field "from.id". It is "" without a lock.
-	Key string
-	// Settings are those that the file sets, as in: wait 2s, ttl 30s. They do not include the
-	// options of the interceptors.
-	Settings string
-}
-
-// String returns the rule as one line for a log.
-func (r Rule) String() string { return annotated.Rule(r).String() }
+// nothing. Its fields are texts: Method, "/pkg.Service/Method"; Kind, which is "lock",
+// "idempotent", "unlocked", "in code" or "undeclared"; the Name of a lock; the Key, as in: field
+// "from.id"; and the Settings of the file, as in: wait 2s, ttl 30s. String is one line for a log.
+type Rule = annotated.Rule
 
 // All returns the table of all rules, for logs and reviews: one line for each lock, and at least
 // one for each method of the services.
@@ -129,7 +116,7 @@ func (r *Rules) All() iter.Seq[Rule] {
 	return func(yield func(Rule) bool) {
 		for _, m := range r.methods {
 			for _, line := range m.Rules() {
-				if !yield(Rule(line)) {
+				if !yield(line) {
 					return
 				}
 			}

@@ -14,10 +14,10 @@ type Rule struct {
 	Kind string
 	// Name is the name of a lock, or "".
 	Name string
-	// Key says where the key comes from: field "from.id". It is "" without a lock.
+	// Key says where the key comes from, as in: field "from.id". It is "" without a lock.
 	Key string
-	// Settings are those that the .proto file sets: wait 2s, ttl 30s. The options of the
-	// interceptors are not among them.
+	// Settings are those that the file sets, as in: wait 2s, ttl 30s. They do not include the
+	// options of the interceptors.
 	Settings string
 }
 
