@@ -67,10 +67,10 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 		return nil, err
 	}
 	keys := append([]KeyFunc{config.Key}, config.Also...)
-	if err := httpkey.CheckSharedReads(string(adapter), l, keys); err != nil {
+	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
 		return nil, err
 	}
-	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
+	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(adapter, l)
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

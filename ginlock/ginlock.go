@@ -47,10 +47,10 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	l = l.With(adapter.ForLocks("Middleware", registration.Apply(adapter, cfg, opts))...)
 	adapter.Must(cfg.idempotent == "", cfg.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, cfg.also...)
-	if err := httpkey.CheckSharedReads(string(adapter), l, keys); err != nil {
+	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
 		panic(err)
 	}
-	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
+	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(adapter, l)
 
 	return func(c *gin.Context) {
 		r := c.Request

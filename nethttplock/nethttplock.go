@@ -43,10 +43,10 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 	l = l.With(adapter.ForLocks("Middleware", registration.Apply(adapter, c, opts))...)
 	adapter.Must(c.idempotent == "", c.idempotent+" is an option of Idempotent, not of Middleware")
 	keys := append([]KeyFunc{key}, c.also...)
-	if err := httpkey.CheckSharedReads(string(adapter), l, keys); err != nil {
+	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
 		panic(err)
 	}
-	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(string(adapter), l)
+	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(adapter, l)
 
 	return func(next http.Handler) http.Handler {
 		adapter.Must(next != nil, "Middleware needs a handler")

@@ -58,7 +58,7 @@ func New[R any](
 		filter:    record.Filter{}.Also(s.ReplayedHeaders...),
 		uncovered: missed,
 		wait:      httpreply.NewWaitCheck(a, l),
-		wildcards: httpkey.NewWildcardCheck(string(a), l),
+		wildcards: httpkey.NewWildcardCheck(a, l),
 	}, nil
 }
 

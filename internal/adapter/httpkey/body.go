@@ -65,7 +65,7 @@ type bufferedBody struct {
 	closed atomic.Bool
 }
 
-// keep reads ahead until the end, an error, or one byte over the limit.
+// readAhead reads ahead until the end, an error, or one byte over the limit.
 func (b *bufferedBody) readAhead(limit, expected int64) {
 	var ahead bytes.Buffer
 	if expected > 0 {

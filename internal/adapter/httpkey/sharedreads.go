@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // SharedReads makes the key function of that name of an adapter: GET and HEAD share the key, and
@@ -31,7 +32,7 @@ func needWait[R any](key core.KeyFunc[R]) core.KeyFunc[R] {
 // CheckSharedReads returns an error if one of the key functions is SharedReads and the requests
 // of the middleware do not wait for their lock. It does not recognize a SharedReads inside
 // another key function: core.Enter refuses the requests of such a one.
-func CheckSharedReads[R any](adapter string, l *core.Locker, keys []core.KeyFunc[R]) error {
+func CheckSharedReads[R any](adapter registration.Adapter, l *core.Locker, keys []core.KeyFunc[R]) error {
 	if l.MaxWait() > 0 {
 		return nil
 	}

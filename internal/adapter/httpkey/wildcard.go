@@ -9,6 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // MustBeWildcard panics unless a name is that of a wildcard: neither empty nor with the signs of
@@ -59,13 +60,13 @@ func (e *wildcardError) Unwrap() error { return core.ErrNoKey }
 // them, so that its memory is bounded by the routes of the program. It is safe for concurrent
 // use.
 type WildcardCheck struct {
-	adapter string
+	adapter registration.Adapter
 	warn    func(error)
 	warned  sync.Map // the keys are of the type misnamed
 }
 
 // NewWildcardCheck returns the check of a middleware of the adapter.
-func NewWildcardCheck(adapter string, l *core.Locker) *WildcardCheck {
+func NewWildcardCheck(adapter registration.Adapter, l *core.Locker) *WildcardCheck {
 	return &WildcardCheck{adapter: adapter, warn: l.Warn}
 }
 
