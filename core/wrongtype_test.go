@@ -3,7 +3,9 @@ package core_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,5 +54,61 @@ func TestKeyThatBecomesAList(t *testing.T) {
 	release(t, lock(t, locks, "k"))
 }
 
-// errorOf returns the error of a call that returns a lease.
-func errorOf(_ *core.Lease, err error) error { return err }
+// errorOf returns the error of a call that returns a lease or an attempt.
+func errorOf[T any](_ *T, err error) error { return err }
+
+// Another program has set the key without a TTL. The log line of a refusal says so, because the
+// key stays locked until somebody deletes it.
+func TestKeyWithoutTTLIsNamedInTheRefusal(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	admin := server.Client(t)
+	for _, key := range []string{"k", "i:k", "i:k2"} {
+		do(t, admin, "SET", "reqlock:"+key, "theirs")
+	}
+	var log strings.Builder
+	locks := newLocker(t, server.Client(t), core.WithObserver(core.SlogObserver(
+		slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	)))
+	refusals := func() map[string]error {
+		waiting := locks.With(core.WithWait(time.Second))
+		ended, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		errs := make(map[string]error)
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for what, call := range map[string]func() error{
+			"an attempt":                  func() error { return errorOf(locks.Begin(t.Context(), "k", nil)) },
+			"an attempt that waits":       func() error { return errorOf(waiting.Begin(t.Context(), "k2", nil)) },
+			"a waiter":                    func() error { return errorOf(waiting.Lock(t.Context(), "k")) },
+			"a waiter whose context ends": func() error { return errorOf(locks.Lock(ended, "k")) },
+			"a reader":                    func() error { return errorOf(waiting.With(core.WithShared(true)).Lock(t.Context(), "k")) },
+		} {
+			all.Go(func() {
+				err := call()
+				mu.Lock()
+				defer mu.Unlock()
+				errs[what] = err
+			})
+		}
+		all.Wait()
+		return errs
+	}
+	const says = "the key in Redis has no TTL"
+	for what, err := range refusals() {
+		if !errors.Is(err, core.ErrBusy) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if n := strings.Count(log.String(), says); n != 5 {
+		t.Errorf("%d lines of\n%s", n, log.String())
+	}
+	for _, key := range []string{"k", "i:k", "i:k2"} {
+		do(t, admin, "EXPIRE", "reqlock:"+key, 60)
+	}
+	for what, err := range refusals() {
+		if !errors.Is(err, core.ErrBusy) || strings.Contains(err.Error(), says) {
+			t.Errorf("%s, with a TTL: %v", what, err)
+		}
+	}
+}

@@ -72,9 +72,7 @@ func (q *queue) send(r keyRequest, enqueue bool) {
 		q.engine.store.Enqueue(r.EnqueueRequest, q.answerDone)
 		return
 	}
-	q.engine.store.Take(
-		store.TakeRequest{Target: r.Target, Inline: r.Inline, WithHolder: r.withHolder}, q.answerDone,
-	)
+	q.engine.store.Take(store.TakeRequest{Target: r.Target, Inline: r.Inline, WithHolder: r.withHolder}, q.answerDone)
 }
 
 // sendWhenListening sends the request as soon as the server has confirmed that this
@@ -147,6 +145,7 @@ func (q *queue) releaseOrphan(asked store.EnqueueRequest, orphan string) {
 // applyAnswer applies the store's reply. It reports whether the queue need not ask
 // again.
 func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err error) (settled bool) {
+	q.isStuck = err == nil && isStuck(answer)
 	switch {
 	case err != nil:
 		q.noteFault(store.FaultOf(err))
@@ -190,7 +189,7 @@ func (q *queue) noteContention() {
 	if q.limit.IsShared() {
 		q.root.shared.othersWaited = time.Now()
 	}
-	q.refuseNowaiters(&Refusal{Reason: Busy}, q.undecided())
+	q.refuseNowaiters(q.held(Busy), q.undecided())
 	w := q.firstUnqueued()
 	if w == nil {
 		return

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/reqlock/reqlock/internal/store"
 )
@@ -31,7 +32,8 @@ type Refusal struct {
 	// Record is the answer of the attempt that was Done. The caller must not change its
 	// bytes.
 	Record []byte
-	// Fault is the store's fault that is the reason of Unavailable.
+	// Fault is the store's fault that is the reason of Unavailable, or says why a key of another
+	// program stays locked.
 	Fault error
 	// Ended is the ctx.Err() of the caller's context, if that ended the wait, and Cause
 	// is its context.Cause.
@@ -68,8 +70,30 @@ func (l *waitlist) giveUpRefusal(w *waiter) *Refusal {
 	case !w.queued && splits == 0:
 		return &Refusal{Reason: Unavailable, Fault: errNoAnswer}
 	default:
-		return &Refusal{Reason: TimedOut}
+		return l.held(TimedOut)
 	}
+}
+
+// errStuck says that a wait for the key does not help.
+var errStuck = errors.New("the key in Redis has no TTL, so another program has set it: delete it as soon as no program needs it")
+
+// held returns the refusal of a caller because another holds the key.
+func (l *waitlist) held(reason Reason) *Refusal {
+	refusal := &Refusal{Reason: reason}
+	if l.isStuck {
+		refusal.Fault = errStuck
+	}
+	return refusal
+}
+
+// isStuck reports whether the store's reply names a holder that is no token, with a key that never
+// expires.
+func isStuck(answer store.Answer) bool {
+	if answer.Granted || answer.Remaining >= 0 || answer.Holder == "" || answer.SplitVote {
+		return false
+	}
+	_, _, _, isToken := store.ParseToken(answer.Holder)
+	return !isToken
 }
 
 // endedBy adds the end of the caller's context to a refusal.

@@ -33,6 +33,9 @@ type waitlist struct {
 	// lastFault is the fault of the store's last command; nil after a reply. While it
 	// is set, it is not known whether another holds the key.
 	lastFault error
+	// isStuck is true if the store's last reply named a holder of another program, whose
+	// key never expires.
+	isStuck bool
 
 	// ready and stop are the results of the store's Listen; nil while the list does
 	// not listen. lastHint is when the last hint arrived.
