@@ -64,7 +64,7 @@ func chainClientRetries(b *grpcEnvironment) {
 			return refusedBy(codes.Unavailable)
 		}
 		return nil
-	}, note, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()))
+	}, note, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey(), grpclock.FreeOnFailure()))
 	p = p.retrying(codes.Unavailable)
 	first := p.wantFirst(p.pay(), 2)
 	p.wantReplay(first, p.pay())

@@ -11,6 +11,7 @@ import (
 	pb "google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/grpclock"
 )
 
 // grpcConcurrencyScenarios send copies at the same time.
@@ -93,7 +94,7 @@ func waiterRunsAfterFailure(b *grpcEnvironment) {
 			return refusedBy(codes.Unavailable)
 		}
 		return nil
-	}, core.WithWait(patience))
+	}, core.WithWait(patience), grpclock.FreeOnFailure())
 	var failed int
 	var rest []grpcAnswer
 	for _, r := range p.manyCopies(9) {
