@@ -34,6 +34,9 @@ func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc
 	inside, exchange := newExchange(a.Lease().Context())
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
+	if exchange.refused.Load() != nil {
+		pushBack(ctx, err)
+	}
 	failure := Failure{Code: codeOf(err), Err: err}
 	switch c.decide(a.Decision(), failure, exchange.endsRefused(ctx, err)) {
 	default:

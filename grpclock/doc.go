@@ -21,7 +21,8 @@
 // the lock when the handler returns. If a call does not get its lock, its handler does not
 // run, and the interceptor answers: ABORTED if another call holds the lock, UNAVAILABLE if
 // Redis is unavailable, INVALID_ARGUMENT if the call has no usable key. [Errors] has the
-// whole table. If the lock is lost while the handler runs, its context is cancelled with
+// whole table. A client's retry policy waits for the time that the answer names, and ends if
+// a retry is useless. If the lock is lost while the handler runs, its context is cancelled with
 // the cause core.ErrLost.
 //
 // # Keys

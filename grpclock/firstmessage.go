@@ -10,11 +10,11 @@ import (
 var (
 	// errTooEarly is for a handler that sends or returns before it has received the
 	// message with the key.
-	errTooEarly = statusFor(core.Outcome{Code: "internal", GRPC: uint32(codes.Internal)},
-		"the handler sent or returned before it received the message with the key").Err()
+	errTooEarly = newRefusal(statusFor(core.Outcome{Code: "internal", GRPC: uint32(codes.Internal)},
+		"the handler sent or returned before it received the message with the key"), nil)
 	// errPanicked is for a handler that continues after the key function has
 	// panicked.
-	errPanicked = statusFor(core.Outcome{Code: "key_error", GRPC: uint32(codes.Internal)}, "key error").Err()
+	errPanicked = newRefusal(statusFor(core.Outcome{Code: "key_error", GRPC: uint32(codes.Internal)}, "key error"), nil)
 )
 
 // enter takes the lock for the first message; first is nil if the stream has ended
@@ -30,7 +30,7 @@ func (s *stream) enter(first any) error {
 	call := NewCall(ctx, s.method, first)
 	locked, release, err := core.Enter(ctx, s.c.locks, call, s.c.keys...)
 	if err != nil {
-		err = s.c.refuse(call, err)
+		err = s.c.refusalOf(call, err)
 	}
 	panicked = false
 	if err != nil {

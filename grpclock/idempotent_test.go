@@ -135,7 +135,7 @@ func TestIdempotentOutcomes(t *testing.T) {
 					return status.Error(codes.AlreadyExists, "it runs")
 				}),
 			},
-			code: codes.AlreadyExists, message: "it runs",
+			code: codes.AlreadyExists, message: "it runs", pushback: "1000",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

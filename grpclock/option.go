@@ -42,6 +42,9 @@ func Also[F ~func(*Call) (K, error), K string | core.Key](keys ...F) Option {
 // a success by mistake: if handle returns nil, a status OK, or an error without a
 // status of its own, such as err itself, the status is StatusOf(err).
 //
+// The trailer grpc-retry-pushback-ms has the time of a RetryInfo in the status. Without one
+// it has the value of StatusOf(err). If handle sets the trailer itself, its value is sent.
+//
 // handle is not called for errors that a handler returns. It is not called either if
 // the handler of a stream sends or returns before it has received the first message:
 // that is always INTERNAL.

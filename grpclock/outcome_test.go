@@ -38,6 +38,7 @@ type refusal struct {
 	message    string // empty means "reqlock: " and the reason in lower case
 	part       string // what the client has to mend, in that message
 	retryAfter time.Duration
+	pushback   string // the trailer, if the status is not of this package
 }
 
 // An interceptor is one of this package for unary calls.
@@ -200,12 +201,14 @@ func testRefusal(t *testing.T, test refusal) {
 		ctx = test.call(ctx)
 	}
 
-	_, err := client.Transfer(ctx, transferOf(theKey))
+	var trailer metadata.MD
+	_, err := client.Transfer(ctx, transferOf(theKey), grpc.Trailer(&trailer))
 
 	if ran {
 		t.Error("the handler has run")
 	}
 	checkStatus(t, err, test)
+	checkPushback(t, trailer, test)
 }
 
 // checkStatus compares a status, which must contain neither the key nor the token.

@@ -1,6 +1,7 @@
 package grpclock
 
 import (
+	"cmp"
 	"reflect"
 
 	"google.golang.org/grpc/status"
@@ -10,21 +11,37 @@ import (
 
 // A refusal is the status for the client, and its cause for the interceptors outside.
 type refusal struct {
-	status *status.Status
-	cause  error
+	status   *status.Status
+	cause    error
+	pushback string // the value of pushbackTrailer, or ""
 }
 
-// refuse returns the error of a call that does not run.
+// refuse returns the error of a call that does not run, and sets its trailer.
 func (c *config) refuse(call *Call, err error) error {
-	refused := &refusal{StatusOf(err), err}
+	refused := c.refusalOf(call, err)
+	noteRefusal(call.ctx, refused)
+	pushBack(call.ctx, refused)
+	return refused
+}
+
+// refusalOf returns the refusal of a call because of err. A status that the error handler
+// chooses has the trailer of its RetryInfo, or else the one that the refusal would have
+// without the error handler.
+func (c *config) refusalOf(call *Call, err error) *refusal {
+	refused := newRefusal(StatusOf(err), err)
 	if c.onError != nil {
 		own := c.onError(call, err)
 		if chosen := statusBeside(own, err); chosen != nil {
-			refused = &refusal{chosen, own}
+			refused.status, refused.cause = chosen, own
+			refused.pushback = cmp.Or(pushbackOf(chosen), refused.pushback)
 		}
 	}
-	noteRefusal(call.ctx, refused)
 	return refused
+}
+
+// newRefusal returns a refusal with a status.
+func newRefusal(s *status.Status, cause error) *refusal {
+	return &refusal{s, cause, pushbackOf(s)}
 }
 
 // Error returns the text of the status alone.

@@ -27,6 +27,10 @@ const domain = "reqlock"
 // function is returned unchanged. nil, or an error that core.OutcomeOf does not know,
 // is INTERNAL with the reason "INTERNAL". The status is never OK.
 //
+// The retry policy of a client does not read the RetryInfo. It reads the trailer
+// grpc-retry-pushback-ms, which is no part of a status: the interceptors set it, to the
+// time of the RetryInfo or to -1. An interceptor of your own sets it by grpc.SetTrailer.
+//
 // No status that StatusOf creates contains a key, a token or the text of an error.
 func StatusOf(err error) *status.Status {
 	// Only the status of err itself: a wrapped one, such as in the cause of an

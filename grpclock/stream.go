@@ -32,7 +32,11 @@ func (c *config) late(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 		ctx: newLateContext(ss.Context()), release: func() {},
 	}
 	defer s.end()
-	return s.result(handler(srv, s))
+	err := s.result(handler(srv, s))
+	if ss.Context().Value(waitingKey{}) == nil { // otherwise the outer interceptor decides how the stream ends
+		pushBack(ss.Context(), err)
+	}
+	return err
 }
 
 // Context returns the context of the stream. It is the same before and after the lock

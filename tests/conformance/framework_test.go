@@ -96,6 +96,7 @@ type outcome struct {
 	status     int
 	code       string // of a problem document, or the reason of an ErrorInfo
 	retryAfter time.Duration
+	pushback   string // of gRPC: the values of grpc-retry-pushback-ms
 }
 
 // frameworks are the columns of the table.

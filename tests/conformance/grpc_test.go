@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -148,6 +149,7 @@ func answerOf(text string, err error, meta ...metadata.MD) answer {
 		}
 	}
 	got.status = int(s.Code())
+	got.pushback = strings.Join(metadata.Join(meta...)["grpc-retry-pushback-ms"], " ")
 	for _, detail := range s.Details() {
 		switch detail := detail.(type) {
 		case *errdetails.ErrorInfo:
@@ -161,9 +163,13 @@ func answerOf(text string, err error, meta ...metadata.MD) answer {
 	return got
 }
 
-// grpcRow returns an outcome as the status with details shows it.
+// grpcRow returns an outcome as the status with details and the trailer show it.
 func grpcRow(o core.Outcome) outcome {
-	return outcome{status: int(o.GRPC), code: strings.ToUpper(o.Code), retryAfter: o.RetryAfter}
+	row := outcome{status: int(o.GRPC), code: strings.ToUpper(o.Code), retryAfter: o.RetryAfter, pushback: "-1"}
+	if o.RetryAfter > 0 {
+		row.pushback = fmt.Sprint(o.RetryAfter.Milliseconds())
+	}
+	return row
 }
 
 // GRPCStatus is the method by which an error states its status to grpclock.

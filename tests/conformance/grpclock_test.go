@@ -32,7 +32,7 @@ func overGRPCUnary() *framework {
 		},
 		row:       grpcRow,
 		forbidden: outcome{status: int(codes.PermissionDenied)},
-		hooked:    outcome{status: int(codes.DataLoss)},
+		hooked:    outcome{status: int(codes.DataLoss), pushback: "1000"}, // the outcome's: it states none of its own
 	}
 	f.lacks[streams] = "a unary call has one answer; streams have a column of their own"
 	return f

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -18,6 +19,8 @@ func grpcChainScenarios() []grpcScenario {
 		{"chain: two interceptors with the same key", chainSameKey},
 		{"chain: methods that ByMethod does not list", chainByMethod},
 		{"chain: a client with a retry policy", chainClientRetries},
+		{"chain: a retry policy waits as long as a refusal says", chainClientWaits},
+		{"chain: a retry policy ends where a retry is useless", chainClientStops},
 		{"chain: a locker that fails open is refused", chainFailOpen},
 		{"chain: streams are not affected", chainStreams},
 	}
@@ -71,6 +74,35 @@ func chainClientRetries(b *grpcEnvironment) {
 	if got := fmt.Sprint(attempts); got != "[[] [1] []]" {
 		b.Errorf("attempts of the client: %s", got)
 	}
+}
+
+// While the first call runs, the retry policy of a copy waits for the time of WithRetryAfter. Then
+// the copy gets the first answer.
+func chainClientWaits(b *grpcEnvironment) {
+	const hint = 500 * time.Millisecond
+	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
+		b.events.await(b.T, core.Refused, 1)
+		return nil
+	}, core.WithRetryAfter(hint))
+	p = p.retrying(codes.Aborted)
+	before := time.Now()
+	p.wantOneFirst(p.manyCopies(2))
+	if took, refused := time.Since(before), b.events.count(core.Refused); took < hint || refused != 1 {
+		b.Errorf("%d refusals in %v", refused, took)
+	}
+	b.wantRuns(1)
+}
+
+// The retry policy resends each call that ends with the code, except one with an unknown outcome.
+func chainClientStops(b *grpcEnvironment) {
+	p := b.serve(func(context.Context, *pb.SimpleRequest) error { return refusedBy(codes.Unavailable) })
+	p.pay()
+	p = p.retrying(codes.FailedPrecondition)
+	p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
+	if refused := b.events.count(core.Refused); refused != 1 {
+		b.Errorf("%d refusals", refused)
+	}
+	b.wantRuns(1)
 }
 
 func chainFailOpen(b *grpcEnvironment) {
