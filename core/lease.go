@@ -153,12 +153,15 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.ended(ctx, loss, err)
 }
 
-// beginRelease begins the release and does not wait.
-func (l *Lease) beginRelease() {
+// beginRelease begins the release and does not wait. awaited says that a call of Release
+// follows.
+func (l *Lease) beginRelease(awaited bool) {
 	switch {
 	case l.attempt != nil:
 	case l.nested != nil:
 		l.nested.Release()
+	case awaited:
+		l.hold.BeginAwaitedRelease()
 	default:
 		l.hold.BeginRelease()
 	}

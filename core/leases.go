@@ -39,6 +39,12 @@ func (l *Locker) acquireInOrder(ctx context.Context, keys []Key, wait time.Durat
 	}
 	all := &LeaseSet{ctx: ctx}
 	all.taken = all.one[:0]
+	returned := false
+	defer func() { //nolint:contextcheck // the release does not end with ctx
+		if !returned { // the request has panicked or its goroutine ends, as by an observer
+			all.giveBack(false)
+		}
+	}()
 	begun := time.Now()
 	for i, key := range keys {
 		lease := &all.first
@@ -47,16 +53,14 @@ func (l *Locker) acquireInOrder(ctx context.Context, keys []Key, wait time.Durat
 		}
 		lease, err := l.acquire(all.ctx, key, leftOf(wait, begun), lease) //nolint:contextcheck // it is derived from ctx
 		if err != nil {
-			all.waiveMinHold()
-			all.beginRelease()
-			if !isUnavailable(err) && ctx.Err() == nil {
-				_ = all.release(context.Background()) //nolint:contextcheck // so that the caller's next call does not find its own locks held
-			}
+			all.giveBack(!isUnavailable(err) && ctx.Err() == nil) //nolint:contextcheck // so that the caller's next call does not find its own locks held
+			returned = true
 			return nil, amend(err, wait)
 		}
 		all.taken = append(all.taken, lease)
 		all.ctx = lease.Context() //nolint:fatcontext // one level for each key, so that each loss ends the last context
 	}
+	returned = true
 	return all, nil
 }
 
@@ -119,26 +123,31 @@ func amend(err error, wait time.Duration) error {
 	return err
 }
 
-// waiveMinHold makes the release free all keys at once: the request does not run.
-func (s *LeaseSet) waiveMinHold() {
+// giveBack releases the locks of a request that does not run, all keys at once, also those of
+// WithMinHold.
+func (s *LeaseSet) giveBack(waits bool) {
 	for _, lease := range s.taken {
 		if lease.nested == nil {
 			lease.hold.WaiveMinHold()
 		}
 	}
+	s.beginRelease(waits)
+	if waits {
+		_ = s.release(context.Background())
+	}
 }
 
 // beginRelease begins the release of all locks, and waits for none. The contexts of nested
 // leases end first, because a nested lease of one key may be derived from the lease of
-// another key.
-func (s *LeaseSet) beginRelease() {
+// another key. awaited says that a call of Release follows for each lease.
+func (s *LeaseSet) beginRelease(awaited bool) {
 	for _, lease := range s.taken {
 		if lease.nested == nil {
 			lease.hold.LoseNested()
 		}
 	}
 	for _, lease := range slices.Backward(s.taken) {
-		lease.beginRelease()
+		lease.beginRelease(awaited)
 	}
 }
 
@@ -146,16 +155,26 @@ func (s *LeaseSet) beginRelease() {
 // else the first other error. It may be called more than once.
 func (s *LeaseSet) release(ctx context.Context) error {
 	if len(s.taken) > 1 {
-		s.beginRelease()
+		s.beginRelease(true)
 	}
-	var failed error
-	for _, lease := range slices.Backward(s.taken) {
-		err := lease.Release(ctx)
-		if isLoss(err) && !isLoss(failed) || failed == nil {
-			failed = err
-		}
+	return releaseEach(ctx, s.taken)
+}
+
+// releaseEach releases the leases, the last one first. It does so even if an observer ends the
+// goroutine.
+func releaseEach(ctx context.Context, leases []*Lease) (failed error) {
+	if len(leases) == 0 {
+		return nil
 	}
-	return failed
+	last := len(leases) - 1
+	if last > 0 {
+		defer func() {
+			if err := releaseEach(ctx, leases[:last]); isLoss(err) && !isLoss(failed) || failed == nil {
+				failed = err
+			}
+		}()
+	}
+	return leases[last].Release(ctx)
 }
 
 // end releases all locks when the code under them has ended. It returns only a loss, because

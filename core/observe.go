@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/reqlock/reqlock/internal/engine"
@@ -24,6 +25,7 @@ var kinds = [...]EventKind{
 	engine.Closing:   Closing,
 
 	engine.OutcomeUnknown: OutcomeUnknown,
+	engine.Warned:         Warned,
 }
 
 // handovers maps the engine's handovers to the handovers of this package.
@@ -68,12 +70,29 @@ func (s *settings) observe(e engine.Event) {
 		event.Err = causeOf(e.Loss)
 	case e.Kind == engine.Refused:
 		event.Err = refusalOf(e.Err, s.retryAfter)
+	case e.Kind == engine.Warned:
+		event.Err = warningOf(e.Err)
 	case e.Kind == engine.OutcomeUnknown:
 		event.Err = unknownCause(e)
 	case e.Err != nil:
 		event.Err = &Error{Kind: ErrUnavailable, Cause: e.Err}
 	}
 	s.notify(event)
+}
+
+// warningOf returns the Err of a Warned event of the engine.
+func warningOf(err error) error {
+	var dropped *engine.Dropped
+	if !errors.As(err, &dropped) {
+		return err
+	}
+	var counts []string
+	for kind, n := range dropped {
+		if n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, kinds[kind]))
+		}
+	}
+	return errors.New("reqlock: an observer was too slow or blocked, so events were dropped: " + strings.Join(counts, ", "))
 }
 
 // unknownCause returns why the outcome of an attempt is unknown.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -12,18 +13,25 @@ import (
 // returns at once. Exception: while the store uses the goroutine of the caller, it
 // returns within store.InlineTime. ctx is the parent of the hold's context.
 func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
-	var begun time.Time
+	var since time.Time
 	if r.Wait != WaitForever || e.hooks.Observe != nil {
-		begun = time.Now()
+		since = time.Now()
 	}
-	w := e.newWaiter(ctx, &r)
+	w, how, returned := e.newWaiter(ctx, &r), unseen, false
+	defer func() {
+		if !returned {
+			w.abandon(how)
+		}
+	}()
 	refusal := e.enter(ctx, w)
 	if refusal == nil {
-		refusal = e.await(ctx, w, begun)
+		refusal = e.await(ctx, w, since)
 	}
 	if e.hooks.Observe != nil {
-		w.observeOutcome(begun, refusal)
+		how = begun
+		w.observeOutcome(since, refusal)
 	}
+	returned = true
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -100,7 +108,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		r := q.askRequest()
 		s.mu.Unlock()
 		r.Inline = true
-		e.askInline(w, q, r)
+		q.send(r, false)
 		return nil
 	}
 	w.updates = make(chan struct{}, 1)
@@ -120,20 +128,6 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		w.observeWaiting()
 	}
 	return nil
-}
-
-// askInline sends the first request on the goroutine of the caller. If that panics,
-// because a hook of the store's client has panicked, the caller leaves the queue and
-// gives back what it was granted.
-func (e *Engine) askInline(w *waiter, q *queue, r keyRequest) {
-	returned := false
-	defer func() {
-		if !returned && e.leave(w) == nil && w.refusal == nil {
-			w.hold.startRelease(false, false, Abort, nil)
-		}
-	}()
-	q.send(r, false)
-	returned = true
 }
 
 // settledInline reports whether a waiter that sent its own request has been granted the
@@ -181,7 +175,7 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 		}
 	}
 	if w.refusal == nil && ctx.Err() != nil {
-		w.hold.startRelease(false, false, Abort, nil) // ctx ended at the moment of the grant: the next waiter gets the lease
+		w.hold.startRelease(unseen, Abort, nil) // ctx ended at the moment of the grant: the next waiter gets the lease
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
 	return w.refusal
@@ -217,4 +211,21 @@ func (w *waiter) giveUp() *Refusal {
 	}
 	l.balance()
 	return refusal
+}
+
+// errAbandoned is the fault of a caller that has panicked or whose goroutine ends.
+var errAbandoned = errors.New("the caller has panicked or ended its goroutine meanwhile")
+
+// abandon makes the waiter leave its list, or release what it was granted, because the caller
+// has panicked or its goroutine ends: by an observer, by a hook of the store's client, or by the
+// context of the caller. Each Waiting event has one that ends the wait.
+func (w *waiter) abandon(how releaseMode) {
+	if w.giveUp() == nil && w.hold.lease != nil {
+		w.hold.WaiveMinHold()
+		w.hold.startRelease(how, Abort, nil)
+	}
+	if how == unseen && w.queued {
+		refusal := &Refusal{Reason: Unavailable, Fault: errAbandoned}
+		w.hold.engine.observeLater(queuedEvent{Event: Event{Kind: Refused, Queued: true, Err: refusal}.of(w.hold)})
+	}
 }

@@ -54,10 +54,12 @@ type Request struct {
 	Caller string
 }
 
-// Hooks connect the engine to its owner. The engine calls them outside its mutexes, on
-// goroutines for which nothing else waits. Several calls may run at a time.
+// Hooks connect the engine to its owner. The engine calls them outside its mutexes. Several
+// calls may run at a time.
 type Hooks struct {
-	// Observe receives each event. It may be nil.
+	// Observe receives each event. It may be nil. The engine calls it on the goroutine of the
+	// caller whom the event is about, or else on that of the eventQueue. It must not panic. It
+	// may end its goroutine: then the engine ends the hold of the caller.
 	Observe func(Event)
 	// Cause returns the error for a loss. The engine cancels the holder's context with
 	// it. It must not be nil.
@@ -82,6 +84,9 @@ const (
 	// OutcomeUnknown: it is unknown whether the request of an attempt took effect.
 	OutcomeUnknown
 	Closing // Close has begun and waits for holders
+	Warned  // the Err of the event is for an operator; a *Dropped is from the eventQueue
+
+	kindCount = int(Warned) + 1
 )
 
 // A Handover is the way in which a lease came to its holder.
@@ -125,7 +130,7 @@ type Event struct {
 	Held     time.Duration    // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing
 	Caller   string           // HeldLong, Closing: the Caller of the Request
 	Holds    int              // Closing: how many leases have a holder
-	Err      error            // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any; or the cause of Interrupt
+	Err      error            // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any; or the cause of Interrupt; Warned
 }
 
 // of returns the event with what it has from the request of the hold.
@@ -135,9 +140,12 @@ func (e Event) of(h *Hold) Event {
 	return e
 }
 
-// observe passes an event to the owner.
+// observe passes an event to the owner, on the goroutine of a caller.
 func (e *Engine) observe(event Event) {
 	if e.hooks.Observe != nil {
 		e.hooks.Observe(event)
 	}
 }
+
+// Warn reports an error of the store to the owner.
+func (e *Engine) Warn(err error) { e.observeLater(queuedEvent{Event: Event{Kind: Warned, Err: err}}) }

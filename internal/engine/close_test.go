@@ -162,26 +162,3 @@ func TestCloseEndsResendsOfAbort(t *testing.T) {
 		}
 	})
 }
-
-// A goroutine of the store does not wait for an observer. Without an observer no
-// goroutine is needed.
-func TestStoreDoesNotWaitForObserver(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, _, _ := newEngine()
-		blocked, ran := make(chan struct{}), false
-		var after callbacks
-		after.add(func() { <-blocked; ran = true })
-		after.runAsync(e)
-		close(blocked)
-		synctest.Wait()
-		if !ran {
-			t.Error("the observer was not called")
-		}
-		e.hooks.Observe, ran = nil, false
-		after.runAsync(e)
-		if !ran {
-			t.Error("without an observer the calls wait for a goroutine")
-		}
-	})
-}

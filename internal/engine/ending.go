@@ -122,7 +122,7 @@ func (h *Hold) releaseLate() {
 		h.stored = released.Record
 		h.completeRelease(err, &after)
 		q.shard.mu.Unlock()
-		after.runAsync(h.engine)
+		after.run(h.engine)
 	})
 }
 
@@ -136,11 +136,8 @@ func (h *Hold) observeEnding(err error, after *callbacks) {
 		loss = Taken
 	}
 	event := Event{Kind: Committed, Held: time.Since(h.since), Loss: loss, Ending: h.ending, Err: err}.of(h)
-	restored := err == nil && h.stored == store.Restored
-	after.add(func() {
-		if restored {
-			h.engine.observe(Event{Kind: Restored, Held: event.Held}.of(h))
-		}
-		h.engine.observe(event)
-	})
+	if err == nil && h.stored == store.Restored {
+		h.report(Event{Kind: Restored, Held: event.Held}.of(h), after)
+	}
+	h.report(event, after)
 }

@@ -50,6 +50,7 @@ type Engine struct {
 	shards    [shardCount]shard
 	schedule  schedule
 	renewals  renewalLimiter
+	events    eventQueue
 	work      inflight.Counter // holds, and goroutines of the engine
 	closing   chan struct{}    // closed when Close begins
 	closeOnce sync.Once        // guards close(closing)
@@ -145,11 +146,15 @@ func (e *Engine) Close(ctx context.Context) error {
 	return e.store.Close(ctx)
 }
 
-// loseAll ends every lease that has a holder.
+// loseAll ends every lease that has a holder. The caller of Close observes that: the process may
+// end soon.
 func (e *Engine) loseAll() {
 	var after callbacks
 	e.eachHeld(func(q *queue) { q.lose(Closed, &after) })
-	after.run()
+	events := after.events
+	after.events = nil
+	after.run(e)
+	e.observeAll(events)
 }
 
 func (e *Engine) eachShard(f func(*shard)) {
@@ -170,33 +175,26 @@ func (e *Engine) spawn(f func()) {
 	}()
 }
 
-// callbacks collects the work to do after a shard's mutex is unlocked: calls of the
-// owner's code, and then the end of a release.
+// callbacks collects what to do after a shard's mutex is unlocked.
 type callbacks struct {
-	calls []func()
-	done  chan struct{} // closed after the calls; nil if no release has ended
+	calls  []func()      // must not block
+	events []Event       // for the owner
+	done   chan struct{} // closed after the calls; nil if no release has ended
 }
 
 func (a *callbacks) add(f func()) { a.calls = append(a.calls, f) }
 
-func (a *callbacks) run() {
+// run makes the calls. It never waits for the owner: the events go through the queue.
+func (a *callbacks) run(e *Engine) {
 	for _, f := range a.calls {
 		f()
 	}
 	if a.done != nil {
-		close(a.done) // last: all events of the release have been reported
+		close(a.done)
 	}
-}
-
-// runAsync is run for a goroutine of the store. Other answers must not wait for
-// an observer.
-func (a *callbacks) runAsync(e *Engine) {
-	if e.hooks.Observe == nil || len(a.calls) == 0 {
-		a.run()
-		return
+	for _, event := range a.events {
+		e.observeLater(queuedEvent{Event: event})
 	}
-	aside := *a
-	e.spawn(aside.run)
 }
 
 // Go runs f on a goroutine that Close waits for. It returns false, and does not run f,

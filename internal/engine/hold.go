@@ -30,7 +30,7 @@ type Hold struct {
 	reportedLong time.Duration        // the age of the hold at the last HeldLong event; 0: there was none
 	until        time.Time            // after the release: the end of the lease's validity
 	done         chan struct{}        // set by the first release; closed when the result is known
-	err          error                // a fault of the release; set before done is closed
+	result       *releaseResult       // set before done is closed; nil if it is empty
 	record       []byte               // the answer of the attempt, set by the release
 	cause        error                // why an owner interrupts the attempt; nil is not set
 
@@ -40,6 +40,7 @@ type Hold struct {
 	leaseEnded  bool               // the lease ended under the holder; Close does not wait for the hold any more
 	renewFailed bool               // the last renewal failed
 	unreported  bool               // the caller left before it could learn of the grant
+	awaited     bool               // a caller waits for the release, and observes its events
 	keepsKey    bool               // set by the release: the key stays locked for MinHold
 	ending      Ending             // how the attempt was ended
 	stored      store.RecordStatus // what became of the record
@@ -148,7 +149,7 @@ func (h *Hold) onMaxHold() {
 	var after callbacks
 	h.reportLoss(MaxHoldExceeded, &after)
 	q.shard.mu.Unlock()
-	after.run()
+	after.run(h.engine)
 }
 
 // lose ends the queue's lease under its holder.
@@ -169,12 +170,9 @@ func (q *queue) lose(loss Loss, after *callbacks) {
 // reportLoss cancels the holder's context with the cause of the loss.
 func (h *Hold) reportLoss(loss Loss, after *callbacks) {
 	h.loss = loss
-	event := Event{Kind: Lost, Held: time.Since(h.since), Loss: loss}.of(h)
-	seen, cancel := !h.unreported, h.cancel
-	after.add(func() {
-		cancelWith(cancel, h.engine.hooks.Cause(loss))
-		if seen {
-			h.engine.observe(event)
-		}
-	})
+	cancel := h.cancel
+	after.add(func() { cancelWith(cancel, h.engine.hooks.Cause(loss)) })
+	if !h.unreported {
+		h.report(Event{Kind: Lost, Held: time.Since(h.since), Loss: loss}.of(h), after)
+	}
 }

@@ -16,7 +16,11 @@ func (h *Hold) Release(ctx context.Context) (Loss, error) { return h.release(ctx
 
 // release starts the release and waits for its result.
 func (h *Hold) release(ctx context.Context, ending Ending, record []byte) (Loss, error) {
-	h.startRelease(true, isLong(ctx) && ctx.Err() == nil, ending, record)
+	how := awaited
+	if isLong(ctx) && ctx.Err() == nil {
+		how = inline
+	}
+	h.startRelease(how, ending, record)
 	select {
 	case <-h.done:
 		return h.outcome()
@@ -26,27 +30,34 @@ func (h *Hold) release(ctx context.Context, ending Ending, record []byte) (Loss,
 	case <-h.done:
 		return h.outcome()
 	case <-ctx.Done():
+		_, _ = h.outcome() // the events so far; the queue gets the others
 		return NotLost, ctx.Err()
 	}
 }
 
 // BeginRelease starts the release and does not wait.
-func (h *Hold) BeginRelease() { h.startRelease(true, false, Abort, nil) }
+func (h *Hold) BeginRelease() { h.startRelease(begun, Abort, nil) }
 
-// outcome returns the result of the release.
-func (h *Hold) outcome() (Loss, error) {
-	h.shard.mu.Lock()
-	defer h.shard.mu.Unlock()
-	return h.loss, h.err
-}
+// BeginAwaitedRelease starts the release for a caller that will call Release, too. That call
+// observes the events of the release.
+func (h *Hold) BeginAwaitedRelease() { h.startRelease(awaited, Abort, nil) }
 
-// startRelease starts the release, once. If the caller never learned of the hold, seen
-// is false and no event is reported. If the caller waits for the result, the release
-// may run on its goroutine. ending and record are those of an attempt.
-func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
+// A releaseMode says what the caller of a release does meanwhile.
+type releaseMode int8
+
+const (
+	unseen  releaseMode = iota // it never learned of the hold, so no event is reported
+	begun                      // it goes on
+	awaited                    // it waits, or will wait
+	inline                     // it waits, so the release may run on its goroutine
+)
+
+// startRelease starts the release, once. ending and record are those of an attempt.
+func (h *Hold) startRelease(how releaseMode, ending Ending, record []byte) {
 	q := h.lease.queue
 	outage := h.engine.refuseUnserved(h.request.Key) != nil
 	q.shard.mu.Lock()
+	h.awaited = h.awaited || how >= awaited
 	if h.done != nil {
 		q.shard.mu.Unlock()
 		return
@@ -56,7 +67,7 @@ func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
 	if h.maxHoldTimer != nil {
 		h.maxHoldTimer.Stop()
 	}
-	h.unreported, h.ending, h.record = !seen, ending, record
+	h.unreported, h.ending, h.record = how == unseen, ending, record
 	freeing, ready, late := false, false, false
 	var r store.ReleaseRequest
 	switch {
@@ -85,10 +96,10 @@ func (h *Hold) startRelease(seen, waits bool, ending Ending, record []byte) {
 		h.releaseLate()
 	}
 	if ready {
-		r.Inline = waits
+		r.Inline = how == inline
 		q.sendRelease(r)
 	}
-	after.run()
+	after.run(h.engine)
 }
 
 // releaseLease gives the queue's lease back to the store.
@@ -163,7 +174,7 @@ func (q *queue) onReleased(released store.ReleaseResult, err error) {
 	q.shard.mu.Lock()
 	q.completeRelease(q.lease, released, err, &after)
 	q.shard.mu.Unlock()
-	after.runAsync(q.engine)
+	after.run(q.engine)
 }
 
 // completeRelease gives the result to the last holder, and starts the next episode.
@@ -237,15 +248,16 @@ func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
 
 // completeRelease ends the release of a hold. err is the fault of the release, if any.
 func (h *Hold) completeRelease(err error, after *callbacks) {
-	h.err = err
+	if err != nil {
+		h.ownResult().err = err
+	}
 	if !h.leaseEnded {
 		h.engine.work.Done()
 	}
 	if !h.unreported && h.engine.hooks.Observe != nil {
 		h.observeEnding(err, after)
 		h.observeUnknown(err, after)
-		event := Event{Kind: Released, Held: time.Since(h.since), Loss: h.loss, Ending: h.ending, Err: err}.of(h)
-		after.add(func() { h.engine.observe(event) })
+		h.report(Event{Kind: Released, Held: time.Since(h.since), Loss: h.loss, Ending: h.ending, Err: err}.of(h), after)
 	}
 	after.done = h.done
 }

@@ -44,7 +44,7 @@ func (e *Engine) onDue(lease *lease) {
 		e.schedule.set(lease)
 	}
 	q.shard.mu.Unlock()
-	after.runAsync(e)
+	after.run(e)
 }
 
 // renewNext gives the place of a renewal that has ended to the next lease that waits
@@ -99,7 +99,7 @@ func (e *Engine) renew(
 		q.shard.mu.Unlock()
 		replied()
 		after.add(func() { done(renewal.Held, err) })
-		after.runAsync(e)
+		after.run(e)
 	})
 }
 
@@ -118,11 +118,11 @@ func (q *queue) renewed(renewal store.Renewal, err error, ttl time.Duration, aft
 		lease.renewed(renewal, ttl)
 		q.renewFrom(renewal.Since.Add(h.request.TTL / 3))
 	}
-	after.add(func() { q.engine.observe(event) })
+	q.engine.report(event, after)
 	if event.Held > h.nextReport() {
 		long := Event{Kind: HeldLong, Held: event.Held, Repeated: h.reportedLong != 0, Caller: h.request.Caller}.of(h)
 		h.reportedLong = event.Held
-		after.add(func() { q.engine.observe(long) })
+		q.engine.report(long, after)
 	}
 }
 

@@ -8,20 +8,19 @@ import (
 
 // reportUnknown reports to the owner that an attempt which this process did not run has an
 // unknown outcome. The event has the name and the context of a caller who asked for the key.
-// Only then it notes the report in the record, so that no report is lost. Copies of the request
+// Only then it notes the report in the record, so that no report is lost: if the queue drops the
+// event, the next copy reports again. Copies of the request
 // that come before the note may report it, too. An engine without an owner who observes leaves
 // the report to another process.
 func (e *Engine) reportUnknown(event Event, attempt string) {
 	if e.hooks.Observe == nil {
 		return
 	}
-	e.spawn(func() {
-		e.observe(event)
-		noted := make(chan struct{})
+	e.observeLater(queuedEvent{event, func() {
+		e.work.Add()
 		note := store.ResolveRequest{Key: event.Key, Bound: e.bound, Seen: attempt, Resolution: store.NoteReported}
-		e.store.Resolve(note, func(store.ResolveStatus, error) { close(noted) }) // if it fails, the next copy reports again
-		<-noted
-	})
+		e.store.Resolve(note, func(store.ResolveStatus, error) { e.work.Done() }) // if it fails, the next copy reports again
+	}})
 }
 
 // observeUnknown reports to the owner that the hold's own attempt was left with an unknown
@@ -37,5 +36,5 @@ func (h *Hold) observeUnknown(err error, after *callbacks) {
 		return
 	}
 	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Ending: h.ending, Err: err}.of(h)
-	after.add(func() { h.engine.observe(event) })
+	h.report(event, after)
 }
