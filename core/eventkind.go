@@ -39,8 +39,9 @@ const (
 	// and WithFailOpen is on.
 	Unlocked
 	// Warned: Check has found that Redis may lose locks, or an adapter has found that it
-	// was not set up as meant (see Locker.Warn). Err says why, and what to do. There is no
-	// Key.
+	// was not set up as meant (see Locker.Warn). Or an observer has panicked or missed events
+	// (see WithObserver), or a server has sent a message that cannot be read. Err says why,
+	// and what to do. There is no Key.
 	Warned
 	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an
 	// operator has to find out: see Locker.Outcome and Resolve. Key.Endpoint is the key

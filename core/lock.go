@@ -94,6 +94,7 @@ func (l *Locker) findOuter(ctx context.Context, key Key) (*Lease, error) {
 // take takes the lock of one key from the engine and fills in the empty lease. The attempt
 // is nil for a plain lock. The error is an error of the engine.
 func (l *Locker) take(ctx context.Context, key Key, wait time.Duration, a *engine.Attempt, lease *Lease) error {
+	parent, _ := FromContext(ctx) // calls the context, so it comes before the grant
 	hold, err := l.engine.Acquire(ctx, engine.Request{
 		Key:        key.raw,
 		Limit:      l.limitOf(key),
@@ -112,8 +113,7 @@ func (l *Locker) take(ctx context.Context, key Key, wait time.Duration, a *engin
 	if err != nil {
 		return err
 	}
-	lease.locker, lease.key, lease.hold = l, key.raw, hold
-	lease.parent, _ = FromContext(ctx)
+	lease.locker, lease.key, lease.hold, lease.parent = l, key.raw, hold, parent
 	return nil
 }
 

@@ -122,13 +122,6 @@ func (e *commitError) Error() string {
 
 func (e *commitError) Unwrap() error { return e.err }
 
-// notify sends an event to all observers.
-func (s *settings) notify(event Event) {
-	for _, observe := range s.observers {
-		observe(event)
-	}
-}
-
 // notifyFrom sends an event with the context of a request to all observers.
 func (s *settings) notifyFrom(ctx context.Context, event Event) {
 	if len(s.observers) == 0 {
@@ -136,7 +129,7 @@ func (s *settings) notifyFrom(ctx context.Context, event Event) {
 	}
 	from := ctx // only this copy is moved to the heap
 	event.ctx = &from
-	s.notify(event)
+	s.notify(event) //nolint:contextcheck // the event has it
 }
 
 // nameOf returns the name that the events of a key have.

@@ -72,16 +72,28 @@ func WithMaxTotalWaiters(n int) Option {
 	}}
 }
 
-// WithObserver adds a function that receives each event: none if not set. It may be called on
-// the goroutine that takes a lock, and by several goroutines at once. So it must be fast,
-// must not block, and must be safe for concurrent use. Only New and NewQuorum accept this
-// option.
+// WithObserver adds a function that receives each event: none if not set. Events of a request
+// come on the goroutine of that request, so there may be several at once. Events of the Locker's
+// own goroutines, such as Renewed and Lost, come on one goroutine, in order. So the function must
+// be fast, must not block, and must be safe for concurrent use.
+//
+// If the function is too slow, 4096 events of the Locker's own goroutines wait. Lost,
+// OutcomeUnknown and Warned have room for 4096 of their own each. Further events are dropped.
+// At that place in the order, a Warned event says how many events of each kind were dropped.
+//
+// A panic of the function is caught, and changes nothing for the lock. The first one at each kind
+// of event is reported to the other observers, as Warned, and to slog.Default, with the stack. The
+// end of the goroutine, by runtime.Goexit or t.FailNow, counts as a panic. It cannot be caught, so
+// it also releases the lock of a request that it ends. A panic of any other function that the
+// program passes, such as a key function or a handler, ends the lock and goes on.
+//
+// Only New and NewQuorum accept this option.
 func WithObserver(observe func(Event)) Option {
 	return rootOption{"WithObserver", byBoth, func(r *root) error {
 		if observe == nil {
 			return errors.New("reqlock: WithObserver: the function is nil")
 		}
-		r.observers = append(r.observers[:len(r.observers):len(r.observers)], observe)
+		r.observers = append(r.observers[:len(r.observers):len(r.observers)], &observer{observe: observe})
 		return nil
 	}}
 }

@@ -60,7 +60,7 @@ type root struct {
 	commandTimeout time.Duration
 	failFast       time.Duration // 0: never
 	maxTotal       int
-	observers      []func(Event)
+	observers      []*observer
 	replicas       redisstore.Replicas
 	quarantine     time.Duration // 0: not a quorum
 }
