@@ -108,3 +108,30 @@ func TestCheckFindsLostKeys(t *testing.T) {
 	})
 	wantFinding(t, err, "other program")
 }
+
+// A proxy answers SUBSCRIBE by an array at which go-redis panics. Check names it, locks work, and the
+// observer gets one warning.
+func TestUnreadableSubscriptionIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rdb := storetest.Embedded(t, func(client *server.Peer, command string, _ ...string) (answered bool) {
+			if command == "SUBSCRIBE" {
+				client.WriteRaw("*1\r\n:1\r\n")
+			}
+			return command == "SUBSCRIBE"
+		})
+		events := &recorder{}
+		locks := newLocker(t, rdb, patient, core.WithObserver(events.record))
+		wantFinding(t, locks.Check(t.Context()), "unexpected reply")
+		lease := lock(t, locks, "k")
+		next := startLock(t, locks, "k")
+		time.Sleep(time.Minute)
+		release(t, lease)
+		release(t, next())
+		synctest.Wait()
+		warned := events.of(core.Warned)
+		if n := len(warned); n != 2 || !strings.Contains(warned[1].Err.Error(), "go-redis cannot read") { // the first one is about ContextTimeoutEnabled
+			t.Errorf("warned: %v", warned)
+		}
+	})
+}

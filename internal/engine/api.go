@@ -147,5 +147,7 @@ func (e *Engine) observe(event Event) {
 	}
 }
 
-// Warn reports an error of the store to the owner.
-func (e *Engine) Warn(err error) { e.observeLater(queuedEvent{Event: Event{Kind: Warned, Err: err}}) }
+// onWarning reports a warning of the store to the owner.
+func (e *Engine) onWarning(err error) {
+	e.observeLater(queuedEvent{Event: Event{Kind: Warned, Err: err}})
+}

@@ -84,6 +84,7 @@ func New(s store.Store, c Config) *Engine {
 	e.schedule.onDue = e.onDue
 	s.OnHint(e.onHint)
 	s.OnLateGrant(e.onLateGrant)
+	s.OnWarning(e.onWarning)
 	if e.failFast > 0 {
 		s.Watch()
 	}

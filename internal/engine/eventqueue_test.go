@@ -91,7 +91,7 @@ func TestQueueDropsByKind(t *testing.T) {
 
 		want := Dropped{Renewed: dropped, HeldLong: eventRoom + dropped, Lost: dropped, OutcomeUnknown: dropped, Warned: dropped}
 		events := b.all()
-		const report = eventRoom + 1 // after the renewals that had room
+		const report = eventRoom + 1                                       // after the renewals that had room
 		if got, ok := events[report].Err.(*Dropped); !ok || *got != want { //nolint:errorlint // the type itself
 			t.Errorf("the report is %+v, want %v", events[report], want)
 		}

@@ -152,6 +152,8 @@ func (s *fakeStore) OnHint(hint func(key, token string)) { s.hint = hint }
 
 func (s *fakeStore) OnLateGrant(late func(key, token string)) { s.lateGrant = late }
 
+func (s *fakeStore) OnWarning(func(error)) {}
+
 func (s *fakeStore) Watch() {}
 
 func (s *fakeStore) Unserved(string) (time.Time, error) {

@@ -52,6 +52,8 @@ func (v *votingStore) OnHint(hint func(key, token string)) { v.hint = hint }
 
 func (v *votingStore) OnLateGrant(func(key, token string)) {}
 
+func (v *votingStore) OnWarning(func(error)) {}
+
 func (v *votingStore) Close(context.Context) error { return nil }
 
 // tokens returns the tokens that were released.

@@ -140,6 +140,10 @@ type Store interface {
 	// behind has put a token of this process into a key. The rules of OnHint apply, but the
 	// token comes from the server's reply.
 	OnLateGrant(func(key, token string))
+	// OnWarning registers the one function that is called with what an operator should know:
+	// a server sends messages that cannot be read. It is called once for each reason and
+	// server. The rules of OnHint apply.
+	OnWarning(func(error))
 	// Watch makes the store record what Unserved returns. It must be called before the first
 	// transition.
 	Watch()

@@ -2,6 +2,7 @@ package pubsub
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,6 +19,8 @@ import (
 type connection struct {
 	*redis.PubSub
 	timing timing
+	// unreadable is called for a message that go-redis cannot read.
+	unreadable func()
 	// canceled is a canceled context. The functions of a PubSub reconnect after a failure.
 	// With a canceled context they cannot.
 	canceled context.Context
@@ -25,10 +28,13 @@ type connection struct {
 	readDone chan struct{} // closed when read has returned
 }
 
-func newConnection(conn *redis.PubSub, timing timing) *connection {
+func newConnection(conn *redis.PubSub, timing timing, unreadable func()) *connection {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	return &connection{PubSub: conn, timing: timing, canceled: canceled, received: make(chan struct{}, 1), readDone: make(chan struct{})}
+	return &connection{
+		PubSub: conn, timing: timing, unreadable: unreadable,
+		canceled: canceled, received: make(chan struct{}, 1), readDone: make(chan struct{}),
+	}
 }
 
 // read calls handle for each reply, message and error reply. It returns when the connection
@@ -37,7 +43,11 @@ func newConnection(conn *redis.PubSub, timing timing) *connection {
 func (c *connection) read(handle func(reply any, err error) (more bool)) {
 	defer close(c.readDone)
 	for {
-		reply, err := c.Receive(c.canceled)
+		reply, err := command.Receive(c.canceled, c.PubSub)
+		var unexpected *command.UnexpectedReplyError
+		if errors.As(err, &unexpected) {
+			c.unreadable()
+		}
 		if (err != nil && command.IsTransport(err)) || !handle(reply, err) {
 			return
 		}

@@ -26,6 +26,7 @@ type testStore struct {
 	scripts script.Set
 	work    inflight.Counter
 	hint    func(key, token string)
+	warned  chan error // has room for one warning
 }
 
 // newStore returns a store of the process Me. The end of the test closes it.
@@ -37,8 +38,8 @@ func newStore(t *testing.T, rdb redis.UniversalClient) *testStore {
 // newStoreOf is newStore for another process.
 func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *testStore {
 	t.Helper()
-	s := &testStore{rdb: rdb, names: keyspace.New("p:"), scripts: script.New(false), hint: func(string, string) {}}
-	s.Subscriber = New(rdb, s.names, process, &s.work, func(key, token string) { s.hint(key, token) })
+	s := &testStore{rdb: rdb, names: keyspace.New("p:"), scripts: script.New(false), hint: func(string, string) {}, warned: make(chan error, 1)}
+	s.Subscriber = New(rdb, s.names, process, &s.work, func(key, token string) { s.hint(key, token) }, func(err error) { s.warned <- err })
 	storetest.CloseAtEnd(t, s)
 	return s
 }

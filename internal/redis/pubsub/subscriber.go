@@ -1,6 +1,8 @@
 package pubsub
 
 import (
+	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -17,14 +19,22 @@ type Subscriber struct {
 	mode    atomic.Value          // a string: see Mode
 }
 
+// errUnreadable says that a connection was given up.
+var errUnreadable = errors.New("reqlock: a server, or a proxy before it, sends messages of a subscription in a form that " +
+	"go-redis cannot read: each time, the connection is made anew")
+
 // New returns the Subscriber of a process. It calls hint for each hint, and for each key
-// after a gap in a subscription. New does no I/O. Each goroutine of the Subscriber counts
-// in work.
-func New(rdb redis.UniversalClient, names keyspace.Names, process string, work *inflight.Counter, hint func(key, token string)) *Subscriber {
+// after a gap in a subscription. It calls warn once if a server sends what cannot be read. New
+// does no I/O. Each goroutine of the Subscriber counts in work.
+func New(
+	rdb redis.UniversalClient, names keyspace.Names, process string, work *inflight.Counter,
+	hint func(key, token string), warn func(error),
+) *Subscriber {
 	s := &Subscriber{}
+	unreadable := sync.OnceFunc(func() { warn(errUnreadable) })
 	decoder := hintDecoder{names: names, process: process, hint: hint}
 	s.shared = &sharedSubscription{
-		subscription: subscription{rdb: rdb, channel: names.ProcessChannel(process), timing: defaultTiming()},
+		subscription: subscription{rdb: rdb, channel: names.ProcessChannel(process), timing: defaultTiming(), unreadable: unreadable},
 		hintDecoder:  decoder,
 		work:         work,
 		keys:         make(map[string]*sharedKey),

@@ -93,6 +93,8 @@ func (f *fake) OnHint(hint func(key, token string)) { f.hint = hint }
 
 func (f *fake) OnLateGrant(late func(key, token string)) { f.late = late }
 
+func (f *fake) OnWarning(func(error)) {}
+
 func (f *fake) Watch() { f.watched = true }
 
 func (f *fake) Unserved(string) (time.Time, error) {

@@ -22,6 +22,7 @@ type server interface {
 	Listen(key string) (ready <-chan struct{}, stop func())
 	OnHint(hint func(key, token string))
 	OnLateGrant(lateGrant func(key, token string))
+	OnWarning(warning func(error))
 	Watch()
 	Unserved(key string) (since time.Time, why error)
 	Close(ctx context.Context) error
@@ -39,8 +40,9 @@ type Store struct {
 	hints       hintQuorum
 	withdrawals []*withdrawals   // by server
 	work        inflight.Counter // goroutines and timers of this package
-	// lateGrant is set before the first transition.
+	// lateGrant and warning are set before the first transition.
 	lateGrant func(key, token string)
+	warning   func(error)
 
 	mu sync.Mutex
 	// ballots has each ballot until it is lost or released.
@@ -70,6 +72,7 @@ func New(clients []redis.UniversalClient, prefix, process string, quarantine tim
 		ballots:    make(map[ballotID]*ballot),
 
 		lateGrant: func(string, string) {},
+		warning:   func(error) {},
 	}
 	s.hints = hintQuorum{majority: s.majority, work: &s.work, deliver: func(string, string) {}}
 	for i, given := range clients {
@@ -94,6 +97,7 @@ func (s *Store) addServer(one server) {
 	i := len(s.servers)
 	one.OnHint(func(key, token string) { s.hints.receive(i, key, token) })
 	one.OnLateGrant(func(key, token string) { s.lateGrant(key, token) })
+	one.OnWarning(func(err error) { s.warning(err) })
 	one = &gate{server: one, membership: s.membership, index: i, work: &s.work}
 	s.servers = append(s.servers, one)
 	s.withdrawals = append(s.withdrawals, &withdrawals{server: one, work: &s.work})
@@ -165,6 +169,9 @@ func (s *Store) OnHint(hint func(key, token string)) { s.hints.deliver = hint }
 // OnLateGrant registers the function that receives late grants. It is called for each vote
 // of a server that granted a ballot after the Store had abandoned the command.
 func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = lateGrant }
+
+// OnWarning registers the function that receives the warnings of all servers.
+func (s *Store) OnWarning(warning func(error)) { s.warning = warning }
 
 // Close stops all subscriptions, and waits until all operations have ended or ctx ends. It
 // may be called several times.

@@ -57,7 +57,7 @@ func (p *probe) tryChannel(ctx context.Context, c hintChannel) error {
 			stop()
 			_ = conn.Close()
 		}()
-		_, err := conn.Receive(ctx)
+		_, err := command.Receive(ctx, conn)
 		if err == nil && c.unsubscribe != nil { // a subscription to a plain channel ends with its connection
 			err = receiveReply(ctx, conn, c.unsubscribe(conn, ctx, c.name))
 		}
@@ -90,7 +90,7 @@ func receiveReply(ctx context.Context, conn *redis.PubSub, sendErr error) error 
 	if sendErr != nil {
 		return sendErr
 	}
-	_, err := conn.Receive(ctx)
+	_, err := command.Receive(ctx, conn)
 	return err
 }
 

@@ -31,6 +31,7 @@ type Store struct {
 	subscriber    subscriber
 	hint          func(key, token string)
 	lateGrant     func(key, token string)
+	warning       func(error)
 	// work counts the sends in flight and the subscriptions.
 	work inflight.Counter
 	// oldServer is set after a server has refused SET with both NX and GET, as servers before
@@ -70,9 +71,11 @@ func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (
 		channelPrefix: prefix,
 		hint:          func(string, string) {},
 		lateGrant:     func(string, string) {},
+		warning:       func(error) {},
 	}
 	s.pipeline = pipeline.New(rdb, &s.work, replicas)
-	s.subscriber = pubsub.New(rdb, s.names, process, &s.work, func(key, token string) { s.hint(key, token) })
+	s.subscriber = pubsub.New(rdb, s.names, process, &s.work,
+		func(key, token string) { s.hint(key, token) }, func(err error) { s.warning(err) })
 	return s, nil
 }
 
@@ -83,6 +86,10 @@ func (s *Store) OnHint(hint func(key, token string)) { s.hint = hint }
 // OnLateGrant registers the function that is called with each grant that arrives after its
 // request has failed: see store.Store.
 func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = lateGrant }
+
+// OnWarning registers the function that is called with what an operator should know: see
+// store.Store.
+func (s *Store) OnWarning(warning func(error)) { s.warning = warning }
 
 // Listen subscribes this process to hints for the key until stop is called. The keys of a
 // Store share one subscription; in a cluster, the keys of a master do. ready is closed once
