@@ -16,12 +16,15 @@ import (
 // nil. It records the events that it has received.
 type blocker struct {
 	recorder
-	held chan struct{}
+	held  chan struct{}
+	calls atomic.Int32 // that block
 }
 
 func (b *blocker) observe(e Event) {
 	if e.Kind != Acquired && b.held != nil {
+		b.calls.Add(1)
 		<-b.held
+		b.calls.Add(-1)
 	}
 	b.recorder.observe(e)
 }
@@ -37,13 +40,10 @@ func TestObserverThatBlocksLeavesOneGoroutine(t *testing.T) {
 		r := request(0)
 		r.TTL = 100 * time.Millisecond
 		h := hold(t, e, r)
-		time.Sleep(100 * time.Millisecond)
-		synctest.Wait()
-		before := runtime.NumGoroutine()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if now := runtime.NumGoroutine(); now > before+100 { // other tests run, too
-			t.Errorf("%d goroutines after 300 renewals, %d before", now, before)
+		if n := b.calls.Load(); n != 1 {
+			t.Errorf("%d calls of the observer block after 300 renewals", n)
 		}
 		h.BeginRelease()
 		<-h.done
@@ -103,6 +103,24 @@ func TestQueueDropsByKind(t *testing.T) {
 		}
 		if q := &e.events; q.running || len(q.waiting) > 0 || q.used != [kindCount]int{} || cap(q.waiting) > maxSpare {
 			t.Errorf("the queue is empty: running %t, %d of %d, %v", q.running, len(q.waiting), cap(q.waiting), q.used)
+		}
+	})
+}
+
+// The events behind one at which the observer ends its goroutine are delivered, too.
+func TestQueueGoesOnAfterTheEndOfItsGoroutine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, _, r := newEngine()
+		e.hooks.Observe = func(event Event) {
+			r.observe(event)
+			runtime.Goexit()
+		}
+		for range 3 {
+			e.observeLater(queuedEvent{Event: Event{Kind: Renewed}})
+		}
+		if err := e.Close(t.Context()); err != nil || len(r.all()) != 3 {
+			t.Errorf("%d events, %v", len(r.all()), err)
 		}
 	})
 }

@@ -137,6 +137,7 @@ func TestReleaseReportsFirstLoss(t *testing.T) {
 		if loss, err := h.Release(context.Background()); loss != MaxHoldExceeded || err != nil {
 			t.Errorf("loss %v, error %v, want %v", loss, err, MaxHoldExceeded)
 		}
+		synctest.Wait() // the queue of events is empty
 		if lost := p.events[0].of(Lost); len(lost) != 1 || lost[0].Loss != MaxHoldExceeded {
 			t.Errorf("lost %+v, want %v once", lost, MaxHoldExceeded)
 		}
