@@ -80,13 +80,13 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			r := c.Request()
 			wait.Check(r)
 			pass := httpattempt.Enter(r.Context())
-			ctx, release, err := core.Enter(r.Context(), l, c, keys...)
+			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, keys...)
 			if err != nil {
 				wildcards.Check(err)
 				return refuse(c, err, config.ErrorHandler, pass)
 			}
 			defer release()
-			defer pass.Leave()
+			defer pass.Run().Leave()
 			wait.CheckBody(r)
 			endRefusal(c)
 			defer restore(c, r)

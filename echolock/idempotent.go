@@ -84,11 +84,15 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 				return next(c)
 			}
 			pass := httpattempt.Enter(c.Request().Context())
+			if pass != nil {
+				defer restore(c, c.Request())
+				c.SetRequest(c.Request().WithContext(pass))
+			}
 			exchange, err := endpoint.Begin(c.Request(), c, c.Path(), routeOf(c))
 			if err != nil && !errors.Is(err, core.ErrSkip) {
 				return refuse(c, err, config.ErrorHandler, pass)
 			}
-			defer pass.Leave()
+			defer pass.Run().Leave()
 			endRefusal(c)
 			if err != nil {
 				return next(c)
@@ -128,7 +132,7 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 			exchange.Fail(0)
 		default:
 			c.Error(err)
-			exchange.Fail(statusIn(err)) // no effect if the error was rendered
+			exchange.Fail(failureIn(err)) // no effect if the error was rendered
 		}
 		returned = true
 	})
@@ -146,6 +150,15 @@ func statusIn(err error) int {
 	var own *echo.HTTPError
 	if errors.As(err, &own) {
 		return own.Code
+	}
+	return 0
+}
+
+// failureIn returns the status of Echo's own error in err, or 0 if there is none or it is that
+// of no failure.
+func failureIn(err error) int {
+	if status := statusIn(err); status >= http.StatusBadRequest {
+		return status
 	}
 	return 0
 }

@@ -30,10 +30,6 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 	}
 	asIs := tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return first })
 	charged := func(c echo.Context) error { return c.NoContent(http.StatusCreated) }
-	timesOut := func(c echo.Context) error {
-		<-c.Request().Context().Done()
-		return c.Request().Context().Err()
-	}
 	ended := func(echo.Context) error {
 		return echo.NewHTTPError(http.StatusConflict, "late").SetInternal(context.DeadlineExceeded)
 	}
@@ -45,24 +41,28 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		opts    []echolock.Option // of the lock
 		want    string
 	}{
-		"a refusal":                       {asIs, core.ErrBusy, charged, nil, runs},
-		"a refusal, 500":                  {asIs, broken, charged, nil, runs},
-		"a refusal, 400":                  {asIs, core.ErrNoKey, charged, nil, runs},
-		"an error handler, 423":           {asIs, broken, charged, answering(http.StatusLocked), runs},
-		"an error handler, 422":           {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
-		"an error handler, 500":           {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
-		"an error handler, WriteError":    {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(echolock.WriteError)}, runs},
-		"an error handler that runs it":   {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(c echo.Context, _ error) error { return charged(c) })}, replays},
-		"a retry":                         {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), broken, charged, nil, replays},
-		"a retry that fails":              {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), core.ErrBusy, failing, nil, unknown},
-		"a retry, and the first error":    {tries(func(c echo.Context, first error, next echo.HandlerFunc) error { _ = next(c); return first }), broken, failing, nil, unknown},
-		"a fallback":                      {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return charged(c) }), broken, charged, nil, replays},
-		"a fallback that fails":           {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return failing(c) }), broken, charged, nil, unknown},
-		"a fallback that fails, joined":   {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { return errors.Join(failing(c), first) }), broken, charged, nil, unknown},
-		"a wrapped refusal":               {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return fmt.Errorf("locked: %w", first) }), broken, charged, nil, runs},
-		"a refusal, rendered inside":      {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), core.ErrNoKey, charged, nil, runs},
+		"a refusal":                               {asIs, core.ErrBusy, charged, nil, runs},
+		"a refusal, 500":                          {asIs, broken, charged, nil, runs},
+		"a refusal, 400":                          {asIs, core.ErrNoKey, charged, nil, runs},
+		"an error handler, 423":                   {asIs, broken, charged, answering(http.StatusLocked), runs},
+		"an error handler, 422":                   {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
+		"an error handler, 500":                   {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
+		"an error handler, WriteError":            {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(echolock.WriteError)}, runs},
+		"an error handler that runs it":           {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(c echo.Context, _ error) error { return charged(c) })}, replays},
+		"a retry":                                 {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), broken, charged, nil, replays},
+		"a retry that fails":                      {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), core.ErrBusy, failing, nil, unknown},
+		"a retry, and the first error":            {tries(func(c echo.Context, first error, next echo.HandlerFunc) error { _ = next(c); return first }), broken, failing, nil, unknown},
+		"a fallback":                              {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return charged(c) }), broken, charged, nil, replays},
+		"a fallback that fails":                   {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return failing(c) }), broken, charged, nil, unknown},
+		"a fallback that fails, joined":           {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { return errors.Join(failing(c), first) }), broken, charged, nil, unknown},
+		"a wrapped refusal":                       {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return fmt.Errorf("locked: %w", first) }), broken, charged, nil, runs},
+		"a refusal, rendered inside":              {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), core.ErrNoKey, charged, nil, runs},
+		"a refusal that the key function answers": {asIs, errAnswered, charged, nil, runs},
+		"a success that nobody renders":           {asIs, nil, func(echo.Context) error { return errRendered }, nil, unknown},
+		"an error handler, not comparable": {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(echo.Context, error) error {
+			return fieldErrors{"locked"}
+		})}, runs},
 		"a handler, 409 by a timeout":     {asIs, nil, ended, nil, unknown},
-		"a ContextTimeout":                {middleware.ContextTimeout(20 * time.Millisecond), nil, timesOut, nil, unknown},
 		"a ContextTimeout, and a refusal": {middleware.ContextTimeout(time.Minute), core.ErrBusy, charged, nil, runs},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,9 +70,12 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 			locks := locktest.New(t)
 			defer locks.Hold("held")()
 			passes, refusal := 0, test.refusal
-			key := func(echo.Context) (string, error) {
+			key := func(c echo.Context) (string, error) {
 				refused := refusal
 				refusal = nil
+				if errors.Is(refused, errAnswered) {
+					_ = c.NoContent(http.StatusInternalServerError)
+				}
 				if errors.Is(refused, core.ErrBusy) {
 					return "held", nil
 				}
@@ -82,6 +85,15 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 				return func(c echo.Context) error { passes++; return next(c) }
 			}
 			e := newEcho()
+			e.HTTPErrorHandler = func(err error, c echo.Context) {
+				switch {
+				case errors.Is(err, errRendered): // renders nothing
+				case errors.As(err, &fieldErrors{}):
+					_ = c.NoContent(http.StatusUnprocessableEntity)
+				default:
+					e.DefaultHTTPErrorHandler(err, c)
+				}
+			}
 			e.POST("/", test.handler, echolock.Idempotent(locks.Locker, byKey), counted, test.inside,
 				echolock.Middleware(locks.Locker, key, test.opts...))
 			first := pay(t, e, "/", "k", "")
@@ -97,6 +109,33 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 				t.Errorf("%s, want %s: the answers are %d %s and %d %s", got, test.want, first.Code, first.Body, later.Code, later.Body)
 			}
 		})
+	}
+}
+
+var (
+	errAnswered = errors.New("the key function has answered")
+	errRendered = echo.NewHTTPError(http.StatusCreated)
+)
+
+// fieldErrors are an error that cannot be compared.
+type fieldErrors []string
+
+// Error returns the first one.
+func (e fieldErrors) Error() string { return e[0] }
+
+// A ContextTimeout inside Idempotent makes a 503 of the end of its context.
+func TestContextTimeoutInsideIdempotent(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	runs := 0
+	e.POST("/", func(c echo.Context) error {
+		runs++
+		<-c.Request().Context().Done()
+		return c.Request().Context().Err()
+	}, echolock.Idempotent(locktest.New(t).Locker, byKey), middleware.ContextTimeout(20*time.Millisecond))
+	first := pay(t, e, "/", "k", "")
+	if later := pay(t, e, "/", "k", ""); first.Code != http.StatusServiceUnavailable || later.Code != http.StatusConflict || runs != 1 {
+		t.Errorf("%d runs: %d %s and %d %s", runs, first.Code, first.Body, later.Code, later.Body)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // refuse returns the error of a request that does not run. It calls the error
 // handler, unless the key function has answered by itself.
-func refuse(c echo.Context, err error, handler func(echo.Context, error) error, pass httpattempt.Pass) (answer error) {
+func refuse(c echo.Context, err error, handler func(echo.Context, error) error, pass *httpattempt.Pass) (answer error) {
 	response, status := c.Response(), httpreply.OutcomeOf(err).HTTP
 	if response.Committed {
 		pass.Refused(status, true, err)
@@ -21,10 +21,11 @@ func refuse(c echo.Context, err error, handler func(echo.Context, error) error, 
 	refusal := refusalOf(c)  // keeps the status
 	response.Status = status // for a body without a status
 	defer func() {           // also when the error handler panics
-		if chosen := statusIn(answer); chosen != 0 {
-			status = chosen
+		if answer == nil {
+			pass.Refused(response.Status, false, nil)
+			return
 		}
-		pass.Refused(status, answer != nil && errors.Is(answer, refusal.made), answer)
+		pass.Refused(statusIn(answer), errors.Is(answer, refusal.made), answer)
 	}()
 	answer = handle(c, err, handler)
 	if isItself(answer, err) || answer == nil && !response.Committed {

@@ -56,14 +56,14 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		r := c.Request
 		wait.Check(r)
 		pass := httpattempt.Enter(r.Context())
-		ctx, release, err := core.Enter(r.Context(), l, c, keys...)
+		ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, keys...)
 		if err != nil {
 			wildcards.Check(err)
 			cfg.refuse(c, err, pass)
 			return
 		}
 		defer release()
-		defer pass.Leave()
+		defer pass.Run().Leave()
 		if _, bound := boundBody(c); !bound {
 			wait.CheckBody(r)
 		}

@@ -50,12 +50,16 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 
 	return func(c *gin.Context) {
 		pass := httpattempt.Enter(c.Request.Context())
+		if pass != nil {
+			defer restore(c, c.Request)
+			c.Request = c.Request.WithContext(pass)
+		}
 		exchange, err := endpoint.Begin(c.Request, c, c.FullPath(), routeOf(c))
 		if err != nil && !errors.Is(err, core.ErrSkip) {
 			cfg.refuse(c, err, pass)
 			return
 		}
-		defer pass.Leave()
+		defer pass.Run().Leave()
 		switch {
 		case err != nil:
 			c.Next()

@@ -54,10 +54,15 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		"an error handler that runs it":      {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { charged(c) })}, replays},
 		"an error handler, only a status":    {after(func(c *gin.Context) { c.JSON(-1, "refused") }), core.ErrBusy, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.Status(http.StatusBadRequest) })}, runs},
 		"a fallback behind the refusal":      {after(charged), core.ErrBusy, charged, nil, unknown},
-		"a log of errors behind the refusal": {after(func(c *gin.Context) { c.JSON(http.StatusInternalServerError, "failed") }), core.ErrBusy, charged, nil, runs},
-		"a timeout, answered with 503":       {asIs, nil, late(unavailable), nil, unknown},
-		"a timeout, answered with 201":       {asIs, nil, late(charged), nil, replays},
-		"503":                                {asIs, nil, unavailable, nil, runs},
+		"errors rendered behind the refusal": {after(func(c *gin.Context) { c.JSON(http.StatusInternalServerError, "failed") }), core.ErrBusy, charged, nil, unknown},
+		"errors rendered if there is no answer": {after(func(c *gin.Context) {
+			if !c.Writer.Written() {
+				c.JSON(http.StatusInternalServerError, "failed")
+			}
+		}), core.ErrBusy, charged, nil, runs},
+		"a timeout, answered with 503": {asIs, nil, late(unavailable), nil, unknown},
+		"a timeout, answered with 201": {asIs, nil, late(charged), nil, replays},
+		"503":                          {asIs, nil, unavailable, nil, runs},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

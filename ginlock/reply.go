@@ -28,7 +28,7 @@ func WriteError(c *gin.Context, err error) { httpreply.Write(c.Writer, err) }
 // done so. It aborts the chain first, so that c.Next in the error handler runs
 // nothing. It does not call c.Error: for an error that wraps the *gin.Error of a key
 // function, c.Error would add only the *gin.Error.
-func (cfg *config) refuse(c *gin.Context, err error, pass httpattempt.Pass) {
+func (cfg *config) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
 	c.Abort()
 	status, ours := httpreply.OutcomeOf(err).HTTP, true

@@ -17,6 +17,8 @@ func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc
 		return func(ctx context.Context) error { return a.InterruptCause(ctx, cause) }
 	}
 	end, returned := interrupt(errDeciderPanicked), false // stays if an option's function panics
+	outer, ran := exchangeOf(ctx).begin(), true
+	defer func() { outer.leave(ran) }()
 	defer func() {
 		_ = end(context.WithoutCancel(ctx)) // also after the client has disconnected
 	}()
@@ -25,22 +27,24 @@ func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc
 			return
 		}
 		failure := Failure{Code: codes.Unknown, Panic: true}
-		if c.decide(a.Decision(), failure, false) == core.DropAnswer {
+		if c.decide(a.Decision(), failure, false, nil) == core.DropAnswer {
 			end = a.Abort
 			return
 		}
-		end = interrupt(unknownCause(a.Decision(), failure))
+		end = interrupt(unknownCause(a.Decision(), failure, false, nil))
 	}()
 	inside, exchange := newExchange(a.Lease().Context())
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
-	if exchange.refused.Load() != nil {
+	if exchange.last.Load() != nil {
 		pushBack(ctx, err)
 	}
-	failure := Failure{Code: codeOf(err), Err: err}
-	switch c.decide(a.Decision(), failure, exchange.endsRefused(ctx, err)) {
+	failure, refused := Failure{Code: codeOf(err), Err: err}, exchange.isRefusal(err)
+	decision := c.decide(a.Decision(), failure, refused, exchange)
+	ran = !refused || decision != core.DropAnswer
+	switch decision {
 	default:
-		end = interrupt(unknownCause(a.Decision(), failure))
+		end = interrupt(unknownCause(a.Decision(), failure, refused, exchange))
 	case core.DropAnswer:
 		end = a.Abort
 	case core.StoreAnswer:

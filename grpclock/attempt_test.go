@@ -179,6 +179,9 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 	t.Parallel()
 	type chain = func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error)
 	first := func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) { return lock(ctx) }
+	locker, _ := adaptertest.Locker(t) // for other locks than the one that refuses
+	end := make(chan struct{})
+	t.Cleanup(func() { close(end) })
 	for name, test := range map[string]struct {
 		refusal error // of the key function
 		inside  chain // what stands between the attempt and the lock
@@ -207,6 +210,53 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 		"a fallback fails, and both errors are sent": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
 			_, err := lock(ctx)
 			return nil, errors.Join(err, errors.New("charged, perhaps"))
+		}, isUnknown},
+		"it has the status alone": {core.ErrNoKey, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, err := lock(ctx)
+			return nil, status.Convert(err).Err()
+		}, runsAgain},
+		"it is the second one": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, first := lock(ctx)
+			_, _ = lock(ctx)
+			return nil, first
+		}, runsAgain},
+		"another try has run": {core.ErrUnavailable, func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error) {
+			_, _ = run(ctx)
+			return lock(ctx)
+		}, isUnknown},
+		"another try still runs": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			runs := make(chan struct{})
+			go func() {
+				_, _ = grpclock.UnaryServerInterceptor(locker, grpclock.Literal("other"))(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+					func(context.Context, any) (any, error) { close(runs); <-end; return nil, nil })
+			}()
+			<-runs
+			return lock(ctx)
+		}, isUnknown},
+		"a timeout while it still runs": {core.ErrUnavailable, func(ctx context.Context, _, _ func(context.Context) (any, error)) (any, error) {
+			runs := make(chan struct{})
+			go func() {
+				_, _ = grpclock.UnaryServerInterceptor(locker, grpclock.Literal("another"))(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+					func(context.Context, any) (any, error) { close(runs); <-end; return nil, nil })
+			}()
+			<-runs
+			return nil, status.Error(codes.Aborted, "too slow")
+		}, isUnknown},
+		"a lock in a lock": {core.ErrNoKey, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			return grpclock.UnaryServerInterceptor(locker, grpclock.Literal("outer"))(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+				func(ctx context.Context, _ any) (any, error) { return lock(ctx) })
+		}, runsAgain},
+		"an attempt inside": {core.ErrNoKey, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			return grpclock.IdempotentUnaryServerInterceptor(locker, grpclock.Literal("inner"))(ctx, transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+				func(ctx context.Context, _ any) (any, error) { return lock(ctx) })
+		}, runsAgain},
+		"an attempt inside that is uncertain": {core.ErrNoKey, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			return grpclock.IdempotentUnaryServerInterceptor(locker, grpclock.Literal("uncertain"))(ctx, transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+				func(ctx context.Context, _ any) (any, error) {
+					attempt, _ := grpclock.AttemptFromContext(ctx)
+					attempt.Decide(core.Uncertain)
+					return lock(ctx)
+				})
 		}, isUnknown},
 		"an older refusal is sent": {core.ErrUnavailable, func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error) {
 			_, err := lock(ctx)

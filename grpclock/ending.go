@@ -38,9 +38,9 @@ func saysNothing(code codes.Code) bool { return !deterministic(code) && !frees(c
 
 // decide returns how the attempt of a handler ends: StoreAnswer, DropAnswer or Uncertain.
 // What decides is, in this order: the handler's decision, a refusal, WithUncertain and
-// WithStored. refused means that an interceptor behind this one refused the call, and that
-// the call ends with this refusal: the handler did not run.
-func (c *config) decide(decision core.Decision, f Failure, refused bool) core.Decision {
+// WithStored. refused means that the call ends with the refusal of an interceptor behind this
+// one. x is the exchange of a handler that has returned.
+func (c *config) decide(decision core.Decision, f Failure, refused bool, x *exchange) core.Decision {
 	switch decision {
 	case core.Uncertain, core.DropAnswer:
 		return decision
@@ -52,11 +52,16 @@ func (c *config) decide(decision core.Decision, f Failure, refused bool) core.De
 	case core.Undecided:
 	}
 	switch {
+	case refused && x.mayHaveRun():
+		return core.Uncertain
 	case refused:
 		return core.DropAnswer
 	case f.Code != codes.OK && c.isUncertain(f):
 		return core.Uncertain
 	case f.Panic, !c.stored(f.Code):
+		if x != nil && x.running.Load() > 0 {
+			return core.Uncertain // the handler still runs in another goroutine, as behind a timeout
+		}
 		return core.DropAnswer
 	}
 	return core.StoreAnswer
@@ -67,16 +72,22 @@ func (c *config) decide(decision core.Decision, f Failure, refused bool) core.De
 var (
 	errUncertain       = errors.New("reqlock: the handler decided Uncertain")
 	errHandlerPanicked = errors.New("reqlock: the handler panicked or ended its goroutine")
+	errRanRefused      = errors.New("reqlock: the call ran, and was refused when it was tried again")
+	errRunsOn          = errors.New("reqlock: the call was answered while it still ran in another goroutine")
 	errDeciderPanicked = errors.New("reqlock: the function of WithUncertain or WithStored panicked")
 )
 
 // unknownCause returns why decide returned Uncertain. Its arguments are those of decide.
-func unknownCause(decision core.Decision, f Failure) error {
+func unknownCause(decision core.Decision, f Failure, refused bool, x *exchange) error {
 	switch {
 	case decision == core.Uncertain:
 		return errUncertain
 	case f.Panic:
 		return errHandlerPanicked
+	case x.running.Load() > 0:
+		return errRunsOn
+	case refused:
+		return errRanRefused
 	}
 	return fmt.Errorf("reqlock: the handler ended with code %v", f.Code)
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 )
 
 // An exchange is one run of the handler of an idempotent call. It is the context of that
@@ -12,7 +13,10 @@ import (
 type exchange struct {
 	context.Context
 	metadata metadataRecorder
-	refused  atomic.Pointer[refusal] // the last one, unless the call ran after it
+	outer    *exchange               // around this one, or nil
+	last     atomic.Pointer[refusal] // the last refusal by an interceptor inside
+	running  atomic.Int64            // calls that an interceptor inside has let run
+	ran      atomic.Bool             // the handler may have had its effect
 }
 
 // exchangeKey is the key of an exchange in its context.
@@ -21,7 +25,7 @@ type exchangeKey struct{}
 // newExchange returns an exchange, and the context of its handler. In this context
 // grpc.SetHeader, grpc.SendHeader and grpc.SetTrailer are recorded.
 func newExchange(ctx context.Context) (context.Context, *exchange) {
-	x := &exchange{Context: ctx}
+	x := &exchange{Context: ctx, outer: exchangeOf(ctx)}
 	x.metadata.ServerTransportStream = grpc.ServerTransportStreamFromContext(ctx)
 	if x.metadata.ServerTransportStream == nil {
 		return x, x
@@ -45,38 +49,79 @@ func exchangeOf(ctx context.Context) *exchange {
 
 // noteRefusal records that an interceptor has refused the call of a context.
 func noteRefusal(ctx context.Context, r *refusal) {
-	if x := exchangeOf(ctx); x != nil {
-		x.refused.Store(r)
+	r.inside = exchangeOf(ctx)
+	for x := r.inside; x != nil; x = x.outer {
+		x.last.Store(r)
 	}
 }
 
-// noteRun records that an interceptor lets the call of a context run. If there was a refusal
-// before, an interceptor in between has tried again, and the handler may have run.
-func noteRun(ctx context.Context) {
-	if x := exchangeOf(ctx); x != nil {
-		x.refused.Store(nil)
+// pass lets a call run behind an interceptor. Unless the call ends with a refusal of an
+// interceptor inside, its handler may have had its effect.
+func pass(outside, ctx context.Context, req any, handler grpc.UnaryHandler) (reply any, err error) {
+	x := exchangeOf(outside)
+	if x == nil {
+		return handler(ctx, req)
 	}
+	ran := true
+	x.begin()
+	defer func() { x.leave(ran) }()
+	reply, err = handler(ctx, req)
+	ran = !x.isRefusal(err)
+	return reply, err
 }
 
-// endsRefused reports whether the call ends with a refusal, after which nothing has run: err
-// is the last refusal, or it wraps no other error than that one. A refusal that is joined
-// with another error does not count, because that may be the handler's. The exchange around
-// this one, which outer belongs to, ends with the same refusal.
-func (x *exchange) endsRefused(outer context.Context, err error) bool {
-	last := x.refused.Load()
-	if last == nil {
+// begin counts a call that an interceptor inside lets run. It does nothing on nil.
+func (x *exchange) begin() *exchange {
+	if x != nil {
+		x.running.Add(1)
+	}
+	return x
+}
+
+// leave counts its end. ran says that the handler may have had its effect. It does nothing on
+// nil.
+func (x *exchange) leave(ran bool) {
+	if x == nil {
+		return
+	}
+	if ran {
+		x.ran.Store(true)
+	}
+	x.running.Add(-1)
+}
+
+// isRefusal reports whether an error is the refusal of an interceptor inside, or wraps only
+// that, or has the same status. A refusal that is joined with another error does not count,
+// because that may be the handler's.
+func (x *exchange) isRefusal(err error) bool {
+	last := x.last.Load()
+	if last == nil || err == nil {
 		return false
 	}
-	for err != nil {
-		if found, is := err.(*refusal); is && found == last { //nolint:errorlint // the chain is walked here
-			noteRefusal(outer, last)
+	for link := err; link != nil; {
+		if r, is := link.(*refusal); is { //nolint:errorlint // the chain is walked here
+			return r.isInside(x)
+		}
+		wrapper, wraps := link.(interface{ Unwrap() error })
+		if !wraps {
+			break
+		}
+		link = wrapper.Unwrap()
+	}
+	_, joined := err.(interface{ Unwrap() []error })
+	return !joined && proto.Equal(sent(err).Proto(), last.status.Proto())
+}
+
+// isInside reports whether the refusal came from an interceptor in the exchange.
+func (r *refusal) isInside(x *exchange) bool {
+	for inside := r.inside; inside != nil; inside = inside.outer {
+		if inside == x {
 			return true
 		}
-		wrapper, wraps := err.(interface{ Unwrap() error })
-		if !wraps {
-			return false
-		}
-		err = wrapper.Unwrap()
 	}
 	return false
 }
+
+// mayHaveRun reports whether the handler may have run behind an interceptor inside, or may
+// still run there.
+func (x *exchange) mayHaveRun() bool { return x.ran.Load() || x.running.Load() > 0 }

@@ -48,8 +48,7 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		return nil, c.refuse(call, err)
 	}
 	defer release()
-	noteRun(ctx)
-	return handler(locked, req)
+	return pass(ctx, locked, req, handler)
 }
 
 // StreamServerInterceptor is UnaryServerInterceptor for streams. The lock is

@@ -57,18 +57,17 @@ func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServer
 	c.warnOfUnlocked()
 	call := NewCall(ctx, info.FullMethod, req)
 	if c.optional != nil && c.optional(call) {
-		noteRun(ctx)
-		return handler(ctx, req)
+		return pass(ctx, ctx, req, handler)
 	}
 	attempt, err := c.begin(call)
-	if err != nil && !errors.Is(err, core.ErrSkip) {
+	switch {
+	case errors.Is(err, core.ErrSkip):
+		return pass(ctx, ctx, req, handler)
+	case err != nil:
 		return nil, c.refuse(call, err)
 	}
-	noteRun(ctx)
-	if err != nil {
-		return handler(ctx, req)
-	}
 	if stored, ok := attempt.Replay(); ok {
+		exchangeOf(ctx).begin().leave(true) // the call ran before
 		return c.replay(call, stored)
 	}
 	return c.run(ctx, attempt, req, handler)

@@ -13,7 +13,8 @@ import (
 type refusal struct {
 	status   *status.Status
 	cause    error
-	pushback string // the value of pushbackTrailer, or ""
+	pushback string    // the value of pushbackTrailer, or ""
+	inside   *exchange // in which the call was refused; nil if there is none
 }
 
 // refuse returns the error of a call that does not run, and sets its trailer.
@@ -41,7 +42,7 @@ func (c *config) refusalOf(call *Call, err error) *refusal {
 
 // newRefusal returns a refusal with a status.
 func newRefusal(s *status.Status, cause error) *refusal {
-	return &refusal{s, cause, pushbackOf(s)}
+	return &refusal{status: s, cause: cause, pushback: pushbackOf(s)}
 }
 
 // Error returns the text of the status alone.

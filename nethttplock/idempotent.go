@@ -52,12 +52,17 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 		adapter.Must(next != nil, "Idempotent needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			pass := httpattempt.Enter(r.Context())
+			if pass != nil {
+				outer := r
+				r = r.WithContext(pass)
+				defer copyToOuter(r, outer)
+			}
 			exchange, err := endpoint.Begin(r, r, r.Pattern, routeOf(r))
 			if err != nil && !errors.Is(err, core.ErrSkip) {
 				c.refuse(w, r, err, pass)
 				return
 			}
-			defer pass.Leave()
+			defer pass.Run().Leave()
 			switch {
 			case err != nil:
 				next.ServeHTTP(w, r)

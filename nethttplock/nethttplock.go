@@ -53,14 +53,14 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			wait.Check(r)
 			pass := httpattempt.Enter(r.Context())
-			ctx, release, err := core.Enter(r.Context(), l, r, keys...)
+			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, r, keys...)
 			if err != nil {
 				wildcards.Check(err)
 				c.refuse(w, r, err, pass)
 				return
 			}
 			defer release()
-			defer pass.Leave()
+			defer pass.Run().Leave()
 			wait.CheckBody(r)
 			locked := r.WithContext(ctx)
 			defer copyToOuter(locked, r)

@@ -62,7 +62,7 @@ func option(name string, set func(*config)) Option {
 }
 
 // refuse answers a request that does not run.
-func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error, pass httpattempt.Pass) {
+func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error, pass *httpattempt.Pass) {
 	if c.onError == nil {
 		httpreply.Write(w, err)
 		pass.Refused(httpreply.OutcomeOf(err).HTTP, true, nil)

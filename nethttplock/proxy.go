@@ -8,22 +8,22 @@ import (
 	"net/http/httputil"
 	"sync/atomic"
 
-	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
 // ReverseProxy returns a handler for Idempotent that passes requests on through the proxy:
 //
 //	mux.Handle("POST /payments", nethttplock.Idempotent(locks, key)(nethttplock.ReverseProxy(proxy)))
 //
-// If the service behind the proxy could not be reached, nothing was sent to it, and the key
-// is free: a copy runs. If anything may have been sent, the outcome is unknown, as after any
-// 502. A *httputil.ReverseProxy alone answers 502 in both cases.
+// If the service behind the proxy could not be reached, nothing was sent to it. If the
+// request then ends with 502, 503 or 504 of the proxy, the key is free: a copy runs. If
+// anything may have been sent, in this try or in another one for the same request, the outcome
+// is unknown, as after any 502. A *httputil.ReverseProxy alone leaves it unknown in both cases.
 //
 // What counts is whether any try got a connection, as httptrace reports it. The last error
 // alone does not show that, because http.Transport sends a request with an Idempotency-Key
-// again if a connection breaks that was used before. A Transport of the proxy that does not
-// support httptrace leaves the outcome unknown. A decision of the handlers outside
-// (core.Attempt.Decide) stays.
+// again if a connection breaks that was used before. Each try of the proxy's Transport must
+// support httptrace. If none does, the outcome is unknown.
 //
 // ReverseProxy copies the proxy, and calls its ErrorHandler, if there is one. It panics if
 // the proxy is nil. The handler is safe for concurrent use. Outside of an Idempotent it does
@@ -36,16 +36,15 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 		answer = badGateway(proxy.ErrorLog)
 	}
 	traced.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
-		tries, _ := r.Context().Value(triesKey{}).(*tries)
-		attempt, _ := core.AttemptFromContext(r.Context())
-		if tries.sentNothing() && attempt.Decision() == core.Undecided {
-			attempt.Decide(core.DropAnswer)
-		}
 		answer(w, r, err)
+		if tries, _ := r.Context().Value(triesKey{}).(*tries); tries.sentNothing() {
+			tries.pass.NotSent(proxy.ErrorHandler == nil)
+		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tries := &tries{}
-		ctx := context.WithValue(r.Context(), triesKey{}, tries)
+		tries := &tries{pass: httpattempt.Enter(r.Context())}
+		defer tries.pass.Run().Leave()
+		ctx := context.WithValue(tries.pass.Inside(r.Context()), triesKey{}, tries)
 		traced.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(ctx, tries.trace())))
 	})
 }
@@ -62,7 +61,10 @@ func badGateway(logger *log.Logger) func(http.ResponseWriter, *http.Request, err
 }
 
 // tries counts the tries of a proxy to pass one request on.
-type tries struct{ begun, connected atomic.Int64 }
+type tries struct {
+	pass             *httpattempt.Pass
+	begun, connected atomic.Int64
+}
 
 // triesKey is the key of tries in the context of a proxied request.
 type triesKey struct{}

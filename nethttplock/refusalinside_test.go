@@ -6,10 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -64,6 +66,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 		charge     http.HandlerFunc // nil answers 201
 		opts       []nethttplock.Option
 		free       bool // with FreeOnFailure
+		uncertain  bool // with a WithUncertain that is true for 409
 		want       int
 	}{
 		"busy":                  {middleware: simply(core.ErrBusy), want: runs},
@@ -113,6 +116,47 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			s.pass(w, r, core.ErrBusy)
 			s.charge(w, r)
 		}, want: unknown},
+		"a fallback handler behind the refusal that sets no status": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.pass(w, r, core.ErrBusy)
+			s.charge(w, r)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "paid") }, want: unknown},
+		"a fallback handler behind the refusal that fails": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.pass(w, r, core.ErrBusy)
+			s.charge(w, r)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, want: unknown},
+		"a fallback handler that answers as the refusal, uncertain": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, core.ErrBusy)
+			s.charge(w, r)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusConflict) }, uncertain: true, want: unknown},
+		"a fallback handler of a client that has gone": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			ctx, cancel := context.WithCancel(r.Context())
+			cancel()
+			s.aside(r.WithContext(ctx), nil)
+			s.charge(w, r)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(499) }, want: unknown},
+		"an answer, and then a refusal": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.charge(w, r)
+			s.pass(w, r, core.ErrBusy)
+		}, want: replays},
+		"two refusals": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.pass(w, r, core.ErrNoKey)
+			s.aside(r, core.ErrBusy)
+		}, want: runs},
+		"an error handler that fails, and another refusal": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			nethttplock.Middleware(s.locks, literal, reject(502))(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
+			s.pass(w, r, core.ErrBusy)
+		}, want: unknown},
+		"a lock in a lock": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			outer := nethttplock.Middleware(s.locks, nethttplock.Literal("outer"))
+			outer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, broken) })).ServeHTTP(w, r)
+		}, want: runs},
+		"a lock in a lock, after one that ran": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			outer := nethttplock.Middleware(s.locks, nethttplock.Literal("outer"))
+			outer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				s.aside(r, nil)
+				s.pass(w, r, broken)
+			})).ServeHTTP(w, r)
+		}, want: unknown},
 		"a copy of the refusal": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			w.WriteHeader(s.aside(r, core.ErrNoKey).Code)
 		}, want: runs},
@@ -154,6 +198,9 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			if test.free {
 				opts = append(opts, nethttplock.FreeOnFailure())
 			}
+			if test.uncertain {
+				opts = append(opts, nethttplock.WithUncertain(func(f core.Failure) bool { return f.Status == http.StatusConflict }))
+			}
 			passes := 0
 			h := nethttplock.Idempotent(locks, byKey, opts...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passes++
@@ -178,4 +225,78 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A try that still runs holds the lock for which another one is refused. It counts, and so does
+// one that a timeout in between has given up.
+func TestRefusalBesideATryThatRuns(t *testing.T) {
+	t.Parallel()
+	for name, gaveUp := range map[string]func(w http.ResponseWriter, r *http.Request, locked http.Handler){
+		"another try is refused": func(w http.ResponseWriter, r *http.Request, locked http.Handler) { locked.ServeHTTP(w, r) },
+		"a timeout": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, _ := adaptertest.Locker(t)
+			runs, end, ended := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
+			locked := nethttplock.Middleware(locks, literal)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				runs <- struct{}{}
+				<-end
+			}))
+			h := nethttplock.Idempotent(locks, byKey)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				go func() {
+					defer close(ended)
+					locked.ServeHTTP(httptest.NewRecorder(), r)
+				}()
+				suite.Receive(t, "the first try runs", runs)
+				gaveUp(w, r, locked)
+			}))
+			adaptertest.Pay(t, h, "/", "key", "")
+			wantCode(t, adaptertest.Pay(t, h, "/", "key", ""), "outcome_unknown")
+			close(end)
+			<-ended
+		})
+	}
+}
+
+// Goroutines of the handler may be refused after the handler has returned.
+func TestLateRefusalsInsideIdempotent(t *testing.T) {
+	t.Parallel()
+	locks, rdb := adaptertest.Locker(t)
+	adaptertest.Hold(t, rdb)
+	locked := nethttplock.Middleware(locks, literal)(http.NotFoundHandler())
+	var late sync.WaitGroup
+	h := nethttplock.Idempotent(locks, byKey)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		late.Go(func() {
+			for range 20 {
+				locked.ServeHTTP(httptest.NewRecorder(), r)
+			}
+		})
+		locked.ServeHTTP(w, r)
+	}))
+	for range 2 {
+		wantCode(t, adaptertest.Pay(t, h, "/", "key", ""), "busy")
+	}
+	late.Wait()
+}
+
+// A brokenWriter is a writer of an outer middleware with a bug.
+type brokenWriter struct{ http.ResponseWriter }
+
+// Header panics.
+func (brokenWriter) Header() http.Header { panic("a bug of an outer middleware") }
+
+// A panic of the writer outside, before the handler runs, does not leave the key locked.
+func TestPanicOfTheOuterWriterFreesTheKey(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	h := nethttplock.Idempotent(locks, byKey)(http.NotFoundHandler())
+	func() {
+		defer func() { _ = recover() }()
+		broken := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(brokenWriter{w}, r) })
+		adaptertest.Pay(t, broken, "/", "key", "")
+	}()
+	wantCode(t, adaptertest.Pay(t, h, "/", "key", ""), "outcome_unknown")
 }

@@ -3,49 +3,51 @@ package httpattempt
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"sync/atomic"
 
-	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
-// A body is the body of a request that its handler reads. It notes whether the body could
-// not be read to its end. An error answer says nothing then: a retry has the whole body.
+// A body is the body of a request that its handler reads. It notes whether the body broke
+// off. An error answer says nothing then: a retry may have the whole body.
 type body struct {
 	io.ReadCloser
-	broken atomic.Pointer[error]
+	request *http.Request // as it came
+	broken  atomic.Pointer[error]
 }
 
-// watch returns the body that the handler gets. A body that has been read already cannot
-// break off, so it is returned as it is.
-func (b *body) watch(source io.ReadCloser) io.ReadCloser {
-	if source == nil || source == http.NoBody || httpkey.IsRead(source) {
-		return source
+// watch returns the body that the handler of a request gets. A body that has been read already
+// cannot break off, so it is returned as it is.
+func (b *body) watch(r *http.Request) io.ReadCloser {
+	if r.Body == nil || r.Body == http.NoBody || httpkey.IsRead(r.Body) {
+		return r.Body
 	}
-	b.ReadCloser = source
+	b.ReadCloser, b.request = r.Body, r
 	return b
 }
 
 // Read reads from the request's body.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !isEndOfBody(err) {
+	if err != nil && !errors.Is(err, io.EOF) {
 		b.broken.CompareAndSwap(nil, &err)
 	}
 	return n, err
 }
 
-// isEndOfBody reports whether an error is that of a whole body, or of one over a limit.
-func isEndOfBody(err error) bool {
-	var tooLarge *http.MaxBytesError
-	return errors.Is(err, io.EOF) || errors.As(err, &tooLarge) || errors.Is(err, core.ErrBodyTooLarge)
-}
-
-// err returns the first error that broke the body off, or nil.
+// err returns the error by which the body broke off, or nil. Other errors are those of a whole
+// body: it is over a limit, or its content is malformed. On HTTP/2 a body that breaks off has
+// an error without a type, but ends the request.
 func (b *body) err() error {
-	if err := b.broken.Load(); err != nil {
-		return *err
+	failed := b.broken.Load()
+	if failed == nil {
+		return nil
+	}
+	var network net.Error
+	if errors.Is(*failed, io.ErrUnexpectedEOF) || errors.As(*failed, &network) || b.request.Context().Err() != nil {
+		return *failed
 	}
 	return nil
 }

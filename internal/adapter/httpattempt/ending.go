@@ -17,13 +17,13 @@ import (
 // Stored.
 func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
 	decision := x.attempt.Decision()
-	x.refused = decision == core.Undecided && returned && x.recorder.endsRefused(status)
+	x.refused = decision == core.Undecided && returned && x.recorder.endsRefused(status, x.custom)
 	fails := !returned || x.failed || status < http.StatusOK || status >= http.StatusBadRequest
 	switch {
 	case decision != core.Undecided:
 		return decision
 	case x.refused && x.recorder.mayHaveRun():
-		x.refused = false
+		x.refused, x.refusedLate = false, true
 		return core.Uncertain
 	case x.refused:
 		return core.DropAnswer
@@ -34,6 +34,9 @@ func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
 	case fails && x.isUncertain(x.failure(status, returned, cut)):
 		return core.Uncertain
 	case x.failed, status == 0, !x.stored(status), fails && x.body.err() != nil:
+		if x.recorder.runsOn() {
+			return core.Uncertain // in another goroutine, as behind a timeout
+		}
 		return core.DropAnswer
 	}
 	return core.StoreAnswer

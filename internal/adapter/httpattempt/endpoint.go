@@ -98,7 +98,7 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 	if err != nil {
 		return nil, err
 	}
-	x := &Exchange{attempt: attempt, filter: e.filter, uncertain: e.settings.Uncertain, stored: e.settings.Stored}
+	x := &Exchange{attempt: attempt, filter: e.filter, uncertain: e.settings.Uncertain, stored: e.settings.Stored, custom: e.settings.custom}
 	if replay, done := attempt.Replay(); done {
 		if x.answer, err = record.Decode(replay); err != nil {
 			// The handler has run, even if its record cannot be read.

@@ -16,19 +16,22 @@ type Exchange struct {
 	filter    record.Filter
 	uncertain func(core.Failure) bool
 	stored    func(status int) bool
+	custom    bool          // the application has set uncertain or stored
 	answer    record.Answer // if replayed
 	replayed  bool
 
 	recorder *Recorder
-	inside   inside // the context of the handler
-	body     body   // of the request
-	implied  int    // the status of an answer that the framework sends itself
-	failed   bool   // the handler has left the answer to outer middlewares
-	left     int    // the status that the handler has left to them, or 0
-	err      error  // the handler's, for its framework
-	timedOut bool   // a context has ended, by an error for the framework
-	refused  bool   // a middleware inside has refused the request: nothing has run
-	bypassed bool   // the answer was not sent through the recorder
+	pass     Pass  // the context of the handler
+	body     body  // of the request
+	implied  int   // the status of an answer that the framework sends itself
+	failed   bool  // the handler has left the answer to outer middlewares
+	left     int   // the status that the handler has left to them, or 0
+	err      error // the handler's, for its framework
+	timedOut bool  // a context has ended, by an error for the framework
+	bypassed bool  // the answer was not sent through the recorder
+
+	// Set by decide: a middleware inside has refused the request, before anything ran or late.
+	refused, refusedLate bool
 }
 
 // Replayed reports whether an earlier attempt has an answer. Then the adapter calls Replay,
@@ -41,18 +44,19 @@ func (x *Exchange) Replayed() bool { return x.replayed }
 // If the handler panics or ends its goroutine, the recorded answer is dropped: w and its
 // header are as before. The panic goes on.
 func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) {
-	leased := x.attempt.Lease().Context()
+	x.recorder = &Recorder{}                       // until w is known not to panic
 	detached := context.WithoutCancel(r.Context()) // the attempt has to end if the client disconnects
-	x.recorder = newRecorder(w, x.filter, x.attempt.MaxRecord())
-	x.inside = inside{leased, x.recorder}
-	returned, ended := false, false
+	leased, returned, ended := context.Background(), false, false
 	defer func() {
 		if !ended {
 			x.endAbnormally(detached, returned, context.Cause(leased))
 		}
 	}()
-	running := r.WithContext(&x.inside) //nolint:contextcheck // derived from the request's by Begin
-	running.Body = x.body.watch(r.Body)
+	leased = x.attempt.Lease().Context()
+	x.recorder = newRecorder(w, x.filter, x.attempt.MaxRecord())
+	x.pass = Pass{Context: leased, recorder: x.recorder}
+	running := r.WithContext(&x.pass) //nolint:contextcheck // derived from the request's by Begin
+	running.Body = x.body.watch(r)
 	handler(x.recorder, running)
 	returned = true
 	x.recorder.close()
@@ -67,9 +71,9 @@ func (x *Exchange) send(ctx context.Context) {
 		x.recorder.send()
 		return
 	}
-	pass := Enter(ctx)
+	pass, refusal := Enter(ctx), x.recorder.refusal // which does not change after close
 	x.recorder.send()
-	pass.Refused(x.recorder.refusal.status, true, x.recorder.refusal.err)
+	pass.Refused(refusal.status, true, refusal.err)
 }
 
 // Imply sets the status of an answer that the framework sends after the handler, if the

@@ -39,9 +39,10 @@ type Recorder struct {
 	hijacked      bool
 	closed        bool // the handler has returned
 
-	refusal  refusal
-	refusals int  // how many there were
-	ran      bool // the handler may have run, behind a middleware of reqlock
+	// What the middlewares of reqlock inside have done: see Pass.
+	refusal refusal
+	running int  // requests that a middleware has let run, and that have not returned
+	ran     bool // the handler may have had its effect
 }
 
 func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {
@@ -93,6 +94,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	if err := r.admit(len(p)); err != nil {
 		return 0, err
 	}
+	r.ran = r.ran || r.refusal.whole && len(p) > 0
 	if !r.passedThrough && len(p) > r.room-len(r.body) {
 		r.passThrough()
 	}
@@ -153,11 +155,11 @@ func (r *Recorder) answered() bool {
 // hasAnswer is answered for a caller that holds mu.
 func (r *Recorder) hasAnswer() bool { return r.status != 0 || r.hijacked }
 
-// mayHaveRun reports whether the handler may have run behind a middleware of reqlock.
-func (r *Recorder) mayHaveRun() bool {
+// recordedStatus returns the status of the answer; 0 if there is none.
+func (r *Recorder) recordedStatus() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ran
+	return r.status
 }
 
 // hasBody reports whether an answer of the status may have a body.

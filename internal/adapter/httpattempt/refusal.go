@@ -1,7 +1,6 @@
 package httpattempt
 
 import (
-	"context"
 	"net/http"
 	"reflect"
 )
@@ -9,87 +8,24 @@ import (
 // A refusal is what a Recorder knows of the last refusal by a middleware of reqlock that
 // stands inside.
 type refusal struct {
-	status   int   // with which the request is refused; 0 if there was no refusal, or it has none
-	ours     bool  // reqlock answers it; otherwise the application's error handler does
+	given    bool  // there was one
+	status   int   // with which the request is refused; 0 if it is not known
+	ours     bool  // reqlock answers it; otherwise a function of the application does
 	err      error // that is the refusal, in a framework whose middlewares return errors
 	answered bool  // it is the recorded answer
+	whole    bool  // so is its body
 }
 
-// An inside is the context of a handler in an Exchange. Middlewares of reqlock find the
-// Recorder by it.
-type inside struct {
-	context.Context
-	recorder *Recorder
+// isGatewayError reports whether a status is that of a proxy that did not reach its service.
+func isGatewayError(status int) bool {
+	return http.StatusBadGateway <= status && status <= http.StatusGatewayTimeout
 }
 
-// recorderKey is the key of a Recorder in the context of its handler.
-type recorderKey struct{}
+// isClientError reports whether a status is a 4xx.
+func isClientError(status int) bool { return status/100 == http.StatusBadRequest/100 }
 
-// Value returns the Recorder, or a value of the context of the lease.
-func (c *inside) Value(key any) any {
-	if key == (recorderKey{}) {
-		return c.recorder
-	}
-	return c.Context.Value(key)
-}
-
-// recorderOf returns the innermost Recorder of a context, or nil.
-func recorderOf(ctx context.Context) *Recorder {
-	r, _ := ctx.Value(recorderKey{}).(*Recorder)
-	return r
-}
-
-// A Pass is a request on its way through a middleware of reqlock, which lets the request run
-// or refuses it. The Exchange around the middleware learns which.
-type Pass struct {
-	recorder *Recorder // nil if the request is in no Exchange
-	refusals int       // before
-	answered bool      // before
-}
-
-// Enter begins the Pass of a request with the context. The middleware calls Leave when the
-// request has run, or Refused.
-func Enter(ctx context.Context) Pass {
-	r := recorderOf(ctx)
-	if r == nil {
-		return Pass{}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return Pass{r, r.refusals, r.hasAnswer()}
-}
-
-// Leave ends the Pass of a request that was let run. If nothing inside has refused it, its
-// handler may have run.
-func (p Pass) Leave() {
-	r := p.recorder
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ran = r.ran || r.refusals == p.refusals
-}
-
-// Refused ends the Pass of a request that was refused. The middleware has answered with the
-// status, or returns err to a framework that will. ours says that reqlock or the key function
-// has made this answer. Otherwise the application's error handler has, which may have run the
-// request by other means.
-func (p Pass) Refused(status int, ours bool, err error) {
-	r := p.recorder
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.refusals++
-	if !r.refusal.answered { // if an earlier one is the answer, no later one is
-		r.refusal = refusal{status: status, ours: ours, err: err, answered: !p.answered && r.hasAnswer()}
-	}
-}
-
-// NoteLate records a status that came after the answer had begun. A success after a refusal
-// shows that something has run.
+// NoteLate records a status that came after the answer had begun. If the answer is a refusal,
+// another status shows that something has run after it.
 func (r *Recorder) NoteLate(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +34,7 @@ func (r *Recorder) NoteLate(status int) {
 
 // noteLate is NoteLate for a caller that holds mu.
 func (r *Recorder) noteLate(status int) {
-	isSuccess := http.StatusOK <= status && status < http.StatusBadRequest
-	r.ran = r.ran || r.refusal.answered && isSuccess
+	r.ran = r.ran || r.refusal.answered && status >= http.StatusOK && status != r.status
 }
 
 // noteReturned records the error that a handler has returned to its framework. If it is the
@@ -114,11 +49,8 @@ func (r *Recorder) noteReturned(err error) {
 
 // endsIn reports whether err is target, or wraps it and no other error beside it.
 func endsIn(err, target error) bool {
-	if !reflect.ValueOf(target).Comparable() { // == would panic
-		return false
-	}
 	for err != nil {
-		if err == target { //nolint:errorlint // the chain is walked here
+		if same(err, target) {
 			return true
 		}
 		wrapper, wraps := err.(interface{ Unwrap() error })
@@ -130,27 +62,51 @@ func endsIn(err, target error) bool {
 	return false
 }
 
+// same reports whether two errors are one. Of errors that cannot be compared it compares the
+// types.
+func same(a, b error) bool {
+	if !reflect.ValueOf(b).Comparable() { // == would panic
+		return reflect.TypeOf(a) == reflect.TypeOf(b)
+	}
+	return a == b //nolint:errorlint // the same error, not a wrapped one
+}
+
 // endsRefused reports whether the answer of a handler that has returned, which has the
-// status, is the refusal of a middleware inside.
+// status, is the refusal of a middleware inside. custom says that the application has chosen
+// which failures are uncertain or stored.
 //
-// The application's error handler may answer with another status than 4xx because it has run
-// the request by other means. Then it is no refusal, and counts as the handler's answer.
+// A function of the application may have run the request by other means. So its answer is no
+// refusal, but counts as the handler's. Exception: it is a 4xx.
 //
-// A writer in between may keep the answer back, or the error handler may only choose its
+// A writer in between may keep the answer back, or an error handler may only choose its
 // status, so that nothing shows where the answer comes from. Then the refusal counts if it is
 // 4xx and the answer has the same status: this status of a handler, too, says that nothing was
-// done.
-func (r *Recorder) endsRefused(status int) bool {
+// done. Exceptions: the application says otherwise, and 499.
+func (r *Recorder) endsRefused(status int, custom bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refusal := &r.refusal
-	isClientError := status/100 == http.StatusBadRequest/100
-	switch {
-	case refusal.status == 0:
+	switch refusal := &r.refusal; {
+	case !refusal.given:
 		return false
 	case refusal.answered:
-		return refusal.ours || isClientError
+		return refusal.ours || isClientError(status)
 	default:
-		return isClientError && status == refusal.status
+		return !custom && isClientError(status) && status == refusal.status && status != 499
 	}
+}
+
+// mayHaveRun reports whether the handler may have run behind a middleware of reqlock, or may
+// still run there.
+func (r *Recorder) mayHaveRun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ran || r.running > 0
+}
+
+// runsOn reports whether a handler behind a middleware of reqlock still runs, in another
+// goroutine.
+func (r *Recorder) runsOn() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running > 0
 }

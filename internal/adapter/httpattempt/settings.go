@@ -38,6 +38,8 @@ type Settings[R any] struct {
 	Stored func(status int) bool
 	// ReplayedHeaders are replayed in addition to the headers that record.Filter selects.
 	ReplayedHeaders []string
+
+	custom bool // Uncertain or Stored was set
 }
 
 // complete checks the settings and sets the defaults.
@@ -59,6 +61,7 @@ func (s *Settings[R]) complete(a registration.Adapter) error {
 	if s.MaxBody == 0 {
 		s.MaxBody = httpkey.DefaultMaxBody
 	}
+	s.custom = s.Uncertain != nil || s.Stored != nil
 	if s.Stored == nil {
 		s.Stored = record.Storable
 	}

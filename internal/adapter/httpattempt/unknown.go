@@ -14,6 +14,7 @@ var (
 	errPanicked        = errors.New("reqlock: the handler panicked or ended its goroutine")
 	errContextEnded    = errors.New("reqlock: the handler gave no answer after its context had ended")
 	errRanRefused      = errors.New("reqlock: the request ran, and was refused when it was tried again")
+	errRunsOn          = errors.New("reqlock: the request was answered while it still ran in another goroutine")
 	errTimedOut        = errors.New("reqlock: a context of the handler had ended")
 	errBrokenBody      = errors.New("reqlock: the body of the request broke off")
 	errNoStatus        = errors.New("reqlock: the handler failed without a status")
@@ -29,8 +30,10 @@ func (x *Exchange) unknownCause(status int, returned bool, cut error) error {
 		return errPanicked
 	case cut != nil && (x.failed || x.hasNoOutcome()):
 		return errContextEnded
-	case x.recorder.endsRefused(status):
+	case x.refusedLate:
 		return errRanRefused
+	case x.recorder.runsOn():
+		return errRunsOn
 	case x.body.err() != nil:
 		return errBrokenBody
 	case x.timedOut:

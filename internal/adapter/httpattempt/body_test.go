@@ -1,0 +1,61 @@
+package httpattempt
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/iotest"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+)
+
+// An error answer counts as any other one if the whole body was read: up to a limit, or up to a
+// mistake in it.
+func TestBodyThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	for name, test := range map[string]struct {
+		read error
+		gone bool // the client
+		want error
+	}{
+		"nothing":                    {io.EOF, false, errReplays},
+		"a connection that ends":     {io.ErrUnexpectedEOF, false, core.ErrInterrupted},
+		"a connection that is reset": {&net.OpError{Op: "read", Err: errors.New("reset")}, false, core.ErrInterrupted},
+		"a stream that is reset":     {errors.New("stream error"), true, core.ErrInterrupted},
+		"a limit of net/http":        {&http.MaxBytesError{Limit: 1}, false, errReplays},
+		"a limit of a middleware":    {errors.New("413"), false, errReplays},
+		"malformed content":          {gzip.ErrChecksum, false, errReplays},
+		"a read after Close":         {http.ErrBodyReadAfterClose, false, errReplays},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := func(*http.Request) ([]byte, error) { return nil, nil }
+			endpoint := newEndpoint(t, locks, Settings[*http.Request]{Fingerprint: own})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r := payment(t, name, "").WithContext(ctx)
+			r.Body = io.NopCloser(iotest.ErrReader(test.read))
+			x, err := begin(endpoint, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := hijackable{httptest.NewRecorder()}
+			x.Run(first, r, func(rec *Recorder, running *http.Request) {
+				_, _ = io.ReadAll(running.Body)
+				if test.gone {
+					cancel()
+				}
+				rec.WriteHeader(http.StatusBadRequest)
+			})
+			if got := next(t, endpoint, name, first.ResponseRecorder); !errors.Is(got, test.want) {
+				t.Errorf("next: %v, want %v", got, test.want)
+			}
+		})
+	}
+}
