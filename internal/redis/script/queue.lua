@@ -2,10 +2,11 @@
 -- While a slot of a cluster migrates, a key that has become empty exists on the other node only, and a script that touches it
 -- fails halfway. So the scripts do not touch a key that they know to be empty.
 -- KEYS: K, {K}:q   ARGV: token, ttl, claim in ms, channel prefix, mode
--- mode is how messages are sent:
---   "S" SPUBLISH in the slot of K, in a cluster; the number of receivers is exact
---   "P" PUBLISH; the number of receivers is exact
---   "B" PUBLISH in a cluster; the number of receivers is too low, because subscribers of other nodes are not counted
+-- mode is how the caller's process receives messages:
+--   "S" by SPUBLISH in the slot of K, in a cluster; the number of receivers is exact
+--   "M" as "S", in a cluster of many masters: PUBLISH there sends the message to every node
+--   "P" by PUBLISH; the number of receivers is exact
+--   "B" by PUBLISH in a cluster; the number of receivers is too low, because subscribers of other nodes are not counted
 local Q, claim, channel, mode = KEYS[2], ARGV[3], ARGV[4], ARGV[5]
 
 -- processOf returns the process id in a token, or nil if a foreign client made the value.
@@ -13,19 +14,34 @@ local function processOf(t)
   return string.match(t, '^(' .. string.rep('%x', 32) .. '):%d+$')
 end
 
--- notify sends a hint to the process of a token, and returns whether the process may have received it. A server that refuses
--- SPUBLISH, because it is older than Redis 7 or by an ACL, gets PUBLISH as in mode B. If an ACL refuses PUBLISH too, no process
--- receives hints, and waiters depend on their timers.
-local function notify(t)
-  local process = processOf(t)
-  local message = t .. ' ' .. K
+-- publish sends a message to a process, and returns the number of receivers, or nil if the server refuses the command, because it
+-- is older than Redis 7 or by an ACL.
+local function publish(sharded, process, message)
   local receivers
-  if process and mode == 'S' then
+  if sharded then
     receivers = redis.pcall('SPUBLISH', string.sub(Q, 1, -2) .. process, message)  -- {K}:<process>
-    if type(receivers) == 'number' then return receivers > 0 end
+  else
+    receivers = redis.pcall('PUBLISH', channel .. process, message)
   end
-  receivers = process and redis.pcall('PUBLISH', channel .. process, message)
-  return type(receivers) == 'number' and (receivers > 0 or mode ~= 'P')
+  if type(receivers) == 'number' then return receivers end
+end
+
+-- notify sends a hint to the process of a token, and returns whether the process may have received it. The process may have
+-- another kind of client than the caller. So a message that nobody receives is sent the other way, too. PUBLISH counts
+-- the subscribers of this node: one that a plain client has at another node of a cluster does not count. If the command of the
+-- caller's own kind is refused in a cluster, or counts too few, the process counts as a receiver. If an ACL refuses both
+-- commands, no process receives hints, and waiters depend on their timers.
+-- holds says that the token is a holder's, which loses nothing without the hint: mode M spares the PUBLISH then.
+local function notify(t, holds)
+  local process, message = processOf(t), t .. ' ' .. K
+  if not process then return false end
+  local sharded = mode == 'S' or mode == 'M'
+  local own = publish(sharded, process, message)
+  if own and (own > 0 or holds and mode == 'M') then return own > 0 end
+  local other = publish(not sharded, process, message)
+  if other and other > 0 then return true end
+  if mode == 'B' then return own ~= nil end
+  return sharded and own == nil and other ~= nil
 end
 
 -- handOff gives K, for the time of a claim, to the first token of the queue whose process receives the hint, and removes the

@@ -50,7 +50,7 @@ local isFirst = waiting > 0 and redis.call('LINDEX', Q, 0) == token
 if alone then
   local isForeign = 0
   if isFirst then
-    if not processOf(alone) then isForeign = 1 elseif not granted.others then notify(alone) end
+    if not processOf(alone) then isForeign = 1 elseif not granted.others then notify(alone, true) end
   end
   return {0, alone, redis.call('PTTL', K), isForeign}
 end
@@ -58,7 +58,7 @@ if isFirst then head, untilMS = token, now + grace end
 redis.call('ZREMRANGEBYSCORE', S, '-inf', now)
 if isFirst or changed then settle() end
 if isFirst then  -- each run notifies holders that a token waits, first those whose leases end first
-  for _, t in ipairs(redis.call('ZRANGE', S, 0, 63)) do notify(t) end
+  for _, t in ipairs(redis.call('ZRANGE', S, 0, 63)) do notify(t, true) end
 end
 local surplus = count - (limit or 1)  -- so many leases and one more have to end
 local change = now + claim  -- the token has room, and waits for the confirmation of a lease that was granted just now

@@ -8,7 +8,7 @@ local value, waiter = redis.call('GET', K), ARGV[6]
 if value and value ~= token then
   if ARGV[7] == '1' then
     join(waiter)
-    notify(value)  -- on each run, because an earlier message may be lost
+    notify(value, true)  -- on each run, because an earlier message may be lost
   end
   return {0, value, redis.call('PTTL', K), processOf(value) and 0 or 1}
 end

@@ -66,6 +66,11 @@ byte keep = KEEP;
 #define is_ours(t) ((t) != NONE && (t) < FOREIGN_TOKEN)
 #define is_alive(t) (life[owner(t)] == (((t) - 1) % 16) / 8)
 #define are_siblings(t, u) (is_ours(t) && is_ours(u) && (t) != (u) && ((t) - 1) / 8 == ((u) - 1) / 8)
+#ifdef KINDS
+#define kind(t) (owner(t) == 0 -> 1 : 0) /* how hints reach the process of a token */
+#else
+#define kind(t) 0
+#endif
 #define is_current(t) (is_ours(t) && is_alive(t) && current[owner(t)] == (t))
 #define is_in_use(t) ((is_current(t) && holding[owner(t)]) || (((t) == FOREIGN_TOKEN || (t) == DAMAGED) && foreign_holds))
 
@@ -88,6 +93,7 @@ bool foreign_holds;     /* whether the foreign client acts under the lock */
 bool wiped;             /* data was lost: exclusion is not promised any more */
 
 hidden mtype reply;     /* answer of the last script; used within one atomic step */
+hidden byte counted, missed; /* what a hint has met; used within one atomic step */
 hidden byte first, next; /* the first of the queue, and the chosen next holder; used within one atomic step */
 
 /* The claims. */
@@ -128,31 +134,54 @@ inline leave_queue(t) {
   if :: queue??[eval(t)] -> queue??eval(t) :: else fi
 }
 
-/* Gives the key to the first waiter of the queue that listens, or frees it. self is the token of the caller, which needs no hint. */
-inline pass(self) {
+/* Sends a hint to the process of t by one kind of message, PUBLISH or SPUBLISH. counted says whether it counted a listener. */
+inline send(t, k) {
+  if
+  :: kind(t) == k && is_alive(t) ->
+     if
+     :: hint[owner(t)] = t; counted = true
+     :: lose > 0 -> lose--; counted = true              /* a listener is counted, but the hint is lost */
+#ifndef NOCOUNT
+     :: miscount > 0 -> miscount--; missed = true       /* no listener is counted: the waiter loses its place */
+#endif
+     fi
+  :: kind(t) == k && !is_alive(t) ->
+#ifdef NOCOUNT
+     counted = true; missed = true                      /* the count is ignored, as in a cluster older than Redis 7 */
+#else
+     if
+     :: true
+     :: miscount > 0 -> miscount--; counted = true; missed = true /* the half-open connection of a dead process is counted */
+     fi
+#endif
+  :: kind(t) != k
+  fi
+}
+
+/* Sends a hint to the process of t: by the caller's own kind of message, and then by the other kind. */
+inline notify(t, own) {
+  counted = false; missed = false;
+  send(t, own);
+#ifndef OWNKIND
+  if :: !counted -> send(t, 1 - own) :: else fi;
+#endif
+#ifdef KEEPDEAD
+  counted = true;
+#endif
+  next = (missed || counted == is_alive(t) -> NONE : t);
+  in_turn                                               /* a waiter that listens keeps its place, and a dead one costs no claim */
+}
+
+/* Gives the key to the first waiter of the queue that listens, or frees it. self is the token of the caller, which needs no hint.
+ * own is the kind of its client. */
+inline pass(self, own) {
   key = NONE;
   do
   :: empty(queue) -> break
   :: nempty(queue) -> queue?first;
      if
      :: first == self -> key = first; break
-     :: first != self && is_alive(first) ->
-        if
-        :: hint[owner(first)] = first; key = first; break
-        :: lose > 0 -> lose--; key = first; break       /* PUBLISH counted a listener, but the hint is lost */
-#ifndef NOCOUNT
-        :: miscount > 0 -> miscount--                   /* PUBLISH counted no listener: the waiter loses its place */
-#endif
-        fi
-     :: first != self && !is_alive(first) ->
-#ifdef NOCOUNT
-        key = first; break                              /* the count is ignored, as in a cluster */
-#else
-        if
-        :: true
-        :: miscount > 0 -> miscount--; key = first; break /* PUBLISH counted the half-open connection of a dead process */
-        fi
-#endif
+     :: first != self -> notify(first, own); if :: counted -> key = first; break :: else fi
      fi
   od;
   next = key
@@ -177,7 +206,7 @@ inline enqueue(t, joins) {
 #endif
   :: key == NONE ->
      if :: joins -> join_queue(t) :: else fi;
-     pass(t);
+     pass(t, kind(t));
 #ifdef BARGE
      key = t;
 #else
@@ -204,7 +233,7 @@ inline release(t, r) {
   if
   :: key == t ->
      if :: r != NONE -> join_queue(r) :: else fi;
-     pass(r);
+     pass(r, kind(t));
      no_waiter_stranded; in_turn;
      if
      :: key == NONE -> gap_closes; reply = FREED
