@@ -24,5 +24,13 @@
 // seconds. While a slot is being moved, its waiters depend on their timers.
 //
 // A cluster older than Redis 7 has no sharded channels. There the process uses its one
-// channel, and a script hands a key to the first waiter with or without a subscription.
+// channel, and a script hands a key to the first waiter with or without a subscription. A
+// process whose user may not use sharded channels subscribes to its one channel at the
+// masters of its keys.
+//
+// # Processes of both kinds
+//
+// A cluster of one node takes plain clients as well as clients of a cluster. If nobody
+// receives a hint that a script sends to one kind of channel, the script sends it to the
+// other kind, too: see queue.lua.
 package pubsub

@@ -8,7 +8,7 @@ func (s *shardedSubscriptions) fallBack() {
 		return
 	}
 	s.isFallback = true
-	s.onFallback()
+	s.setMode(uncounted)
 	var ready <-chan struct{}
 	var waiting []chan struct{}
 	for _, c := range s.channels {

@@ -36,8 +36,8 @@ func TestOldClusterHasOneSubscription(t *testing.T) {
 		for _, ready := range readies {
 			suite.AwaitClosed(t, "ready", ready)
 		}
-		if c.me.mode.Load() != "B" {
-			t.Errorf("mode %v", c.me.mode.Load())
+		if c.me.Mode() != uncounted {
+			t.Errorf("mode %v", c.me.Mode())
 		}
 		subscribers := int64(0)
 		for _, node := range c.nodes {
@@ -92,7 +92,7 @@ func TestOldClusterHasOneSubscription(t *testing.T) {
 	})
 }
 
-// handOffUncounted is handOff without a subscriber at the master of the slot.
+// handOffUncounted is handOff without a subscriber of the key's sharded channel.
 func handOffUncounted(t *testing.T, c *clusterTest, key string) {
 	t.Helper()
 	held, waits := c.requests(key)
@@ -111,38 +111,62 @@ func handOffUncounted(t *testing.T, c *clusterTest, key string) {
 	}
 }
 
-// If an ACL forbids the subscription, waiters depend on their timers, and the store retries
-// with backoff.
+// If an ACL forbids both kinds of subscription, waiters depend on their timers, and the store
+// retries with backoff. A right to either kind is enough: a script at the master of a key
+// counts the subscriber of the sharded channel, and of the process's channel.
 func TestForbiddenSubscriptionIsRetriedWithBackoff(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.StartCluster(t, "--user", "app", "on", "nopass", "~*", "&*", "+@all", "-ssubscribe")
-	c := newClusterTest(t, cluster, func(o *redis.ClusterOptions) { o.Username, o.Password = "app", "any" })
-	c.me.sharded.timing.minBackoff = 20 * time.Millisecond
-	begun := time.Now()
-	ready, stop := c.me.Listen("k")
-	defer stop()
-	master := c.nodes[cluster.MasterOf("p:k")]
-	refused := func() (n int) {
-		stats := master.InfoMap(t.Context(), "commandstats").Val()["Commandstats"]["cmdstat_ssubscribe"]
-		_, _ = fmt.Sscanf(stats, "calls=0,usec=0,usec_per_call=0.00,rejected_calls=%d", &n)
-		return n
+	cluster := redistest.StartCluster(t)
+	for _, right := range []string{"+ssubscribe", "+subscribe"} {
+		t.Run(right, func(t *testing.T) { testForbiddenSubscription(t, cluster, right) })
 	}
-	suite.Eventually(t, "five attempts", func() bool { return refused() >= 5 })
-	// The pauses between the attempts are at least 10, 20, 40, 80 and 160 ms, and then longer.
-	if n, since := refused(), time.Since(begun); n > 5+int(since/(100*time.Millisecond)) {
-		t.Errorf("%d attempts in %v", n, since)
-	}
-	if suite.IsClosed(ready) || c.me.mode.Load() != "S" {
-		t.Errorf("ready %v in mode %v", suite.IsClosed(ready), c.me.mode.Load())
-	}
-	c.requireNoHint(t)
-	for _, node := range c.nodes {
-		if err := node.Do(t.Context(), "acl", "setuser", "app", "+ssubscribe").Err(); err != nil {
-			t.Fatal(err)
+}
+
+func testForbiddenSubscription(t *testing.T, cluster *redistest.Cluster, right string) {
+	t.Helper()
+	user := "user" + right
+	c := newClusterTest(t, cluster, func(o *redis.ClusterOptions) { o.Username, o.Password = user, "any" })
+	allow := func(rules ...any) {
+		for _, node := range c.nodes {
+			if err := node.Do(t.Context(), append([]any{"acl", "setuser", user}, rules...)...).Err(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	allow("on", "nopass", "~*", "&*", "+@all", "-ssubscribe", "-subscribe")
+	c.me.sharded.timing.minBackoff = 20 * time.Millisecond
+	keys := c.keysOf(t, cluster.Masters()...)
+	master := c.nodes[cluster.MasterOf("p:"+keys[0])]
+	refused := func() (n int) {
+		stats := master.InfoMap(t.Context(), "commandstats").Val()["Commandstats"]
+		for _, name := range []string{"cmdstat_ssubscribe", "cmdstat_subscribe"} {
+			var rejected int
+			_, _ = fmt.Sscanf(stats[name], "calls=%d,usec=%d,usec_per_call=%f,rejected_calls=%d", new(int), new(int), new(float64), &rejected)
+			n += rejected
+		}
+		return n
+	}
+	begun, before := time.Now(), refused()
+	ready, stop := c.me.Listen(keys[0])
+	defer stop()
+	suite.Eventually(t, "five attempts", func() bool { return refused() >= before+5 })
+	// The pauses between the attempts are at least 10, 20, 40, 80 and 160 ms, and then longer.
+	if n, since := refused()-before, time.Since(begun); n > 5+int(since/(100*time.Millisecond)) {
+		t.Errorf("%d attempts in %v", n, since)
+	}
+	if suite.IsClosed(ready) || c.me.Mode() != oneMaster {
+		t.Errorf("ready %v in mode %v", suite.IsClosed(ready), c.me.Mode())
+	}
+	c.requireNoHint(t)
+	allow(right)
 	suite.AwaitClosed(t, "ready", ready)
-	c.handOff(t, "k")
+	c.listen(t, keys[1:]...)
+	if c.me.Mode() != manyMasters {
+		t.Errorf("mode %v", c.me.Mode())
+	}
+	for _, key := range keys {
+		handOffUncounted(t, c, key)
+	}
 }
 
 // A cluster client behind Sentinel has all slots at one master.

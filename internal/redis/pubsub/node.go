@@ -51,6 +51,7 @@ func (s *shardedSubscriptions) connect(master *redis.Client) *shardConn {
 		channels: make(map[string]*shardChannel),
 	}
 	s.conns[master] = c
+	s.noteMasters()
 	s.work.Add()
 	go func() {
 		defer s.work.Done()
@@ -106,16 +107,21 @@ func (c *shardConn) send(ctx context.Context, conn *connection, limit int) (err 
 		if !more {
 			break
 		}
-		if r.kind == subscribe {
-			err = conn.SSubscribe(ctx, r.name)
-		} else {
+		switch {
+		case r.kind == unsubscribe:
 			err = conn.SUnsubscribe(ctx, r.name)
+		case r.name == c.parent.shared.channel:
+			err = conn.Subscribe(ctx, r.name)
+		default:
+			err = conn.SSubscribe(ctx, r.name)
 		}
 	}
 	return err
 }
 
-// next returns the next request to send, which counts as unanswered from now on.
+// next returns the next request to send, which counts as unanswered from now on. Where an
+// ACL forbids sharded channels, a request for such a channel subscribes to the channel of
+// the process instead, at the same master: scripts count its subscribers there.
 func (c *shardConn) next() (r request, more bool) {
 	c.parent.mu.Lock()
 	defer c.parent.mu.Unlock()
@@ -124,6 +130,9 @@ func (c *shardConn) next() (r request, more bool) {
 		return request{}, false
 	}
 	r, c.queued = c.queued[0], c.queued[1:]
+	if r.kind == subscribe && c.parent.isPlain {
+		r.name = c.parent.shared.channel
+	}
 	c.unanswered = append(c.unanswered, r)
 	return r, true
 }
@@ -174,5 +183,18 @@ func (s *shardedSubscriptions) disconnect(c *shardConn) {
 func (s *shardedSubscriptions) remove(c *shardConn) {
 	if s.conns[c.master] == c {
 		delete(s.conns, c.master)
+		s.noteMasters()
+	}
+}
+
+// noteMasters sets the mode. The process knows of many masters if it listens at more than
+// one now. The caller has locked mu.
+func (s *shardedSubscriptions) noteMasters() {
+	switch {
+	case s.isFallback:
+	case len(s.conns) > 1:
+		s.setMode(manyMasters)
+	default:
+		s.setMode(oneMaster)
 	}
 }

@@ -13,7 +13,7 @@ func (c *shardConn) handle(reply any, err error) (more bool) {
 	switch reply := reply.(type) {
 	case *redis.Subscription:
 		switch reply.Kind {
-		case "ssubscribe":
+		case "ssubscribe", "subscribe":
 			c.handleSubscribed(reply.Channel)
 		case "sunsubscribe":
 			c.handleUnsubscribed(reply.Channel)
@@ -96,8 +96,8 @@ func (c *shardConn) handleUnsubscribed(name string) {
 }
 
 // handleError handles an error reply. It resolves a refused channel again: its slot may have
-// another master, or the error may be temporary. This includes a channel that an ACL
-// forbids.
+// another master, or the error may be temporary. If an ACL forbids sharded channels, the next
+// requests are for the channel of the process, and the other way round.
 func (c *shardConn) handleError(text string) {
 	s := c.parent
 	s.mu.Lock()
@@ -114,8 +114,12 @@ func (c *shardConn) handleError(text string) {
 		s.fallBack()
 		return
 	}
+	isForbidden := strings.HasPrefix(text, "NOPERM")
+	if isForbidden && s.isPlain == (r.name == s.shared.channel) {
+		s.isPlain = !s.isPlain
+	}
 	if r.channel.conn == c {
-		s.isTableStale = s.isTableStale || !strings.HasPrefix(text, "NOPERM")
+		s.isTableStale = s.isTableStale || !isForbidden
 		s.invalidate(r.channel)
 	}
 }

@@ -23,9 +23,9 @@ type shardedSubscriptions struct {
 	rdb    topology.Cluster
 	timing timing
 	shared *sharedSubscription // for servers without sharded channels
-	// onFallback is called when all channels have moved to the shared subscription.
-	onFallback func()
-	work       *inflight.Counter
+	// setMode is called with the mode in which scripts publish: see Subscriber.Mode.
+	setMode func(mode string)
+	work    *inflight.Counter
 
 	ctx    context.Context // ends on close
 	cancel context.CancelFunc
@@ -38,13 +38,14 @@ type shardedSubscriptions struct {
 	isResolving  bool        // the goroutine of resolve runs
 	isTableStale bool        // the client's slot table may be stale
 	isFallback   bool        // all listeners use the shared subscription
+	isPlain      bool        // an ACL forbids sharded channels: see handleError
 	closed       bool
 }
 
-func newSharded(rdb topology.Cluster, decoder hintDecoder, shared *sharedSubscription, work *inflight.Counter, onFallback func()) *shardedSubscriptions {
+func newSharded(rdb topology.Cluster, decoder hintDecoder, shared *sharedSubscription, work *inflight.Counter, setMode func(mode string)) *shardedSubscriptions {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &shardedSubscriptions{
-		hintDecoder: decoder, rdb: rdb, timing: defaultTiming(), shared: shared, onFallback: onFallback, work: work,
+		hintDecoder: decoder, rdb: rdb, timing: defaultTiming(), shared: shared, setMode: setMode, work: work,
 		ctx: ctx, cancel: cancel, wakeup: make(chan struct{}, 1),
 		channels: make(map[string]*shardChannel),
 		conns:    make(map[*redis.Client]*shardConn),

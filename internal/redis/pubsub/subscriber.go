@@ -41,18 +41,25 @@ func New(
 	}
 	switch client := rdb.(type) {
 	case topology.Server:
-		s.mode.Store("P")
+		s.mode.Store(plain)
 	case topology.Cluster:
-		s.mode.Store("S")
-		s.sharded = newSharded(client, decoder, s.shared, work, func() { s.mode.Store("B") })
+		s.mode.Store(oneMaster)
+		s.sharded = newSharded(client, decoder, s.shared, work, func(mode string) { s.mode.Store(mode) })
 	default: // it may be a cluster behind a wrapper
-		s.mode.Store("B")
+		s.mode.Store(uncounted)
 	}
 	return s
 }
 
-// Mode returns how scripts publish hints: "P" by PUBLISH, "S" by SPUBLISH, "B" by PUBLISH
-// without regard to the number of subscribers. See queue.lua.
+// The modes: how scripts publish hints. See queue.lua.
+const (
+	plain       = "P" // by PUBLISH
+	oneMaster   = "S" // by SPUBLISH
+	manyMasters = "M" // by SPUBLISH, in a cluster in which PUBLISH sends to many nodes
+	uncounted   = "B" // by PUBLISH without regard to the number of subscribers
+)
+
+// Mode returns how scripts publish hints.
 func (s *Subscriber) Mode() any { return s.mode.Load() }
 
 // Listen subscribes to the hints for a key. All keys share a subscription; in a cluster,
