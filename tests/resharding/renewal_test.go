@@ -85,6 +85,12 @@ func testRenewal(t *testing.T, cluster *redistest.Cluster) {
 			testRenewalAt(t, cluster, key, stage, true)
 		})
 	})
+	t.Run("of a shared lease", func(t *testing.T) {
+		t.Parallel()
+		atEachStage(t, "shared", func(t *testing.T, key string, stage int) {
+			testRenewalAt(t, cluster, key, stage, false, core.WithShared(true))
+		})
+	})
 }
 
 func testRenewalAt(t *testing.T, cluster *redistest.Cluster, key string, stage int, hasWaiter bool, opts ...core.Option) {

@@ -146,7 +146,8 @@ func (x *operation) Command(sends int) command.Command {
 //   - NOSCRIPT, after a restart, a failover or SCRIPT FLUSH: the source of the script.
 //   - A syntax error, because the server is too old for SET NX GET: take.lua, from then on.
 //   - TRYAGAIN for a renewal, because the slot is moving and not all keys are on one side:
-//     the renewal with the lock as its only key, and the set of a shared lease.
+//     the renewal with the lock as its only key, and the set of a shared lease. If these two
+//     are apart: see renewApart.
 //   - A brief release is not enough: the long form.
 //   - An exclusive token meets shared leases: the script for both kinds.
 //   - A brief SET was refused: the long form, if the caller wants the holder, or if the SET
@@ -161,12 +162,19 @@ func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int
 		if got.Value == sharedOut && x.useSharedScript(sent) {
 			return x.Command(sends)
 		}
+		if got.Value == markerExtended && x.isRenewalApart(sent) {
+			return x.renewApart(&x.shared, setApart)
+		}
 		return nil
 	}
 	args := sent.Args()
 	switch text := got.Err.Error(); {
 	case args[0] == "evalsha" && strings.HasPrefix(text, "NOSCRIPT"):
-		return command.New(3, append([]any{"eval", x.script.Source}, args[2:]...))
+		source := x.script.Source
+		if x.isRenewalApart(sent) {
+			source = x.store.scripts.SharedRenewApart.Source
+		}
+		return command.New(3, append([]any{"eval", source}, args[2:]...))
 	case args[0] == "set" && strings.HasPrefix(text, "ERR syntax error"):
 		x.store.oldServer.Store(true)
 		x.brief = false
@@ -175,6 +183,8 @@ func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int
 		return command.New(3, []any{"evalsha", x.script.SHA, 1, &x.lock, &x.token, &x.ttl, 0})
 	case x.script == &x.store.scripts.SharedRenew && args[2] != 2 && x.fences == 0 && strings.HasPrefix(text, "TRYAGAIN"):
 		return command.New(3, []any{"evalsha", x.script.SHA, 2, &x.lock, &x.shared, &x.token, &x.ttl, 0})
+	case x.script == &x.store.scripts.SharedRenew && args[2] == 2 && !x.store.needsReplicas && strings.HasPrefix(text, "TRYAGAIN"):
+		return x.renewApart(&x.lock, lockApart)
 	default:
 		return nil
 	}

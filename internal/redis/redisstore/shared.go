@@ -46,6 +46,28 @@ func (x *operation) replaceScript(s *script.Script) {
 	x.script = s
 }
 
+// markerExtended is the reply of sharedrenewapart.lua for the lock.
+const markerExtended = int64(-1)
+
+// The keys of sharedrenewapart.lua.
+const (
+	lockApart = "K"
+	setApart  = "S"
+)
+
+// renewApart returns the command to renew a shared lease of which the lock and the set are on
+// different nodes. It is sent for the lock, and then for the set. With replicas there is no
+// such command: they acknowledge the last command of a call only.
+func (x *operation) renewApart(key *arg, which string) command.Command {
+	return command.New(3, []any{"evalsha", x.store.scripts.SharedRenewApart.SHA, 1, key, &x.token, &x.ttl, which})
+}
+
+// isRenewalApart reports whether the command runs sharedrenewapart.lua.
+func (x *operation) isRenewalApart(sent command.Command) bool {
+	s, text := &x.store.scripts.SharedRenewApart, sent.Args()[1]
+	return text == s.SHA || text == s.Source
+}
+
 // markerPrefix begins the marker of shared leases, which is the value of a lock while shared
 // leases are out: see marker.lua.
 const markerPrefix = "shared "

@@ -72,6 +72,8 @@ var (
 	sharedReleaseSource string
 	//go:embed sharedrenew.lua
 	sharedRenewSource string
+	//go:embed sharedrenewapart.lua
+	sharedRenewApartSource string
 )
 
 // Set holds each script with its digest.
@@ -79,7 +81,7 @@ type Set struct {
 	Take, Enqueue, Renew, Release, Keep, Begin, Finish, Resolve, Outcome, Vote, Withdraw Script
 
 	// The scripts of shared leases.
-	SharedAsk, SharedRelease, SharedRenew Script
+	SharedAsk, SharedRelease, SharedRenew, SharedRenewApart Script
 }
 
 // The line before shared.lua says which key is the set of shared leases.
@@ -110,6 +112,8 @@ func New(durable bool) Set {
 			sharedAskSource),
 		SharedRelease: newScript(markerPart, sharedFreePart, mode, leasePart, queuePart, setIsThird, sharedPart, admitPart, sharedReleaseSource),
 		SharedRenew:   newScript(markerPart, mode, leasePart, fencePart, setIsSecond, sharedPart, phasePart, sharedRenewSource),
+
+		SharedRenewApart: newScript(sharedRenewApartSource),
 	}
 }
 
