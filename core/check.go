@@ -31,6 +31,10 @@ import (
 // the observer receives a Warned event. Check reads this by INFO. If INFO is refused, there
 // is no warning.
 //
+// If processes with clients of one server and with clients of a cluster may share a server, and
+// this process has the wrong client, or lacks a right to notify waiters of the others, the
+// observer receives a Warned event.
+//
 // If ContextTimeoutEnabled is off in the options of a client, the observer receives a Warned
 // event with the first Check: see New.
 //

@@ -96,7 +96,7 @@ func (c *Check) checkNode(ctx context.Context, t target) (warning, err error) {
 		return &Finding{addr: t.addr, text: "maxmemory-policy is " + policy + ", so that redis evicts locks when its memory is full: " +
 			"set maxmemory-policy to noeviction"}, nil
 	}
-	return nil, nil
+	return p.adviseOnKinds(ctx), nil
 }
 
 // runAsync runs f on a goroutine. Close waits for f.

@@ -26,6 +26,8 @@ type target struct {
 	key  string // a unique lock key in a slot of this server
 	addr string // "" if there is only one server
 	node redis.UniversalClient
+	// hasAll says that the server is the only master of a cluster with keys of the prefix.
+	hasAll bool
 }
 
 // targets returns the servers that can have locks: the single server, or each master of a
@@ -42,6 +44,9 @@ func (c *Check) targets(ctx context.Context) ([]target, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(found) == 1 {
+		found[0].hasAll = true
 	}
 	return found, nil
 }

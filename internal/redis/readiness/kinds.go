@@ -1,0 +1,52 @@
+package readiness
+
+import (
+	"context"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/topology"
+)
+
+// adviseOnKinds returns a *Finding if processes with the other kind of client can have the same
+// locks, and this client is not the best one, or cannot notify their waiters. Otherwise it
+// returns nil. A client of one server can have all locks of a cluster if they are at one master.
+func (p *probe) adviseOnKinds(ctx context.Context) error {
+	var text string
+	switch p.check.rdb.(type) {
+	case topology.Cluster:
+		if p.target.hasAll && p.isForbidden(ctx, "publish", p.names.ProcessChannel(p.process)) {
+			text = "all locks are at one master, so that processes with a client of one server can have them, too, " +
+				"and this process cannot notify their waiters: make all clients with redis.NewClusterClient, " +
+				"or grant the user +publish and &" + escaped(p.check.prefix) + "*"
+		}
+	case topology.Server:
+		if !p.isClusterNode(ctx) {
+			return nil
+		}
+		text = "redis is a node of a cluster, and this is no client of a cluster: make the client with redis.NewClusterClient"
+		if p.isForbidden(ctx, "spublish", p.names.ShardChannel(p.name(), p.process)) {
+			text += ", or grant the user +spublish and " + patterns('&', p.check.prefix) +
+				", because this process cannot notify waiters with clients of a cluster"
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	return &Finding{addr: p.target.addr, text: text}
+}
+
+// isClusterNode reports whether the server is a node of a cluster, if the user may know that.
+func (p *probe) isClusterNode(ctx context.Context) bool {
+	info := command.New(0, []any{"info", "cluster"})
+	if p.send(ctx, info) != nil {
+		return false
+	}
+	text, _ := info.Text()
+	return command.InfoFields(text)["cluster_enabled"] == "1"
+}
+
+// isForbidden reports whether the user lacks a right to publish on the channel.
+func (p *probe) isForbidden(ctx context.Context, publish, channel string) bool {
+	err := p.send(ctx, command.New(1, []any{publish, channel, ""}))
+	return err != nil && !command.IsTransport(err) && refusedRight(err.Error()) != noRight
+}
