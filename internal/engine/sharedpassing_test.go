@@ -1,13 +1,17 @@
 package engine
 
 import (
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // A writer of the process ends the passes of shared leases to readers that came later, and a
@@ -201,6 +205,39 @@ func TestSharedLeasesPassInAnOutage(t *testing.T) {
 		if n := served.Load(); n != 3 {
 			t.Errorf("%d served", n)
 		}
+		p.checkIdle(t)
+	})
+}
+
+// A writer that dies while it is the first in the line delays readers for as long as the page
+// of readers and writers says.
+//
+//faults:row 55: a writer that has died
+func TestDeadWriterDelaysReaders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(3)
+		for _, e := range p.engines {
+			e.bound = 500 * time.Millisecond // the default of WithCommandTimeout
+		}
+		held := hold(t, p.engines[0], sharing(store.Unlimited, 0))
+		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
+		p.stores[1].before.set(func(string, storetest.AnyRequest) error { return &store.Fault{Temporary: true, Err: errLateGrant} })
+		begun := time.Now()
+		reader := hold(t, p.engines[2], sharing(store.Unlimited, WaitForever))
+		const page = 3500 * time.Millisecond
+		// The reader asks again at the end of that time, or up to a quarter of a second later.
+		if took := time.Since(begun); took < page || took > page+recheckInterval/4 {
+			t.Errorf("the reader waited for %v", took)
+		}
+		text, err := os.ReadFile("../../docs/readers-writers.md")
+		if said := "up to " + strconv.FormatFloat(page.Seconds(), 'f', -1, 64) + " s"; err != nil || !strings.Contains(string(text), said) {
+			t.Errorf("the page does not say %q, %v", said, err)
+		}
+		p.stores[1].before.set(nil)
+		release(t, reader)
+		release(t, held)
+		time.Sleep(5 * time.Second)
 		p.checkIdle(t)
 	})
 }
