@@ -100,7 +100,7 @@ func (r Run) workloadSettings(servers redistest.Options, routes func(process int
 	s := traffic.Settings{
 		Redis: servers, Routes: routes, Seed: r.Seed,
 		TTL: ttl, CommandTimeout: commandTimeout, Careless: r.Careless,
-		StallTime: stallTime, Clients: r.Fault.Clients,
+		StallTime: stallTime, Clients: r.Fault.Clients, TwoKinds: r.Fault.TwoKinds,
 		FailFast: r.Fault.FailFast, MinHold: r.Fault.MinHold,
 		Replicas: r.replicas(), ReplicaTimeout: commandTimeout / 4,
 	}

@@ -21,6 +21,8 @@ type Fault struct {
 	OneProcess bool
 	// Clients is the number of clients in each process; 0 is the default.
 	Clients int
+	// TwoKinds makes half of the processes use the client of a cluster, on one server.
+	TwoKinds bool
 	// FailFast is after how long an outage clients are refused at once; 0 is the default of
 	// the lock.
 	FailFast time.Duration

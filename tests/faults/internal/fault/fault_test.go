@@ -106,6 +106,7 @@ func evidence() map[string]func(*result) bool {
 
 		"shared-leases":                awaited,
 		"shared-leases-in-one-process": awaited,
+		"clients-of-two-kinds":         awaited,
 		"readers-never-pause":          awaited,
 
 		"holders-of-shared-leases-are-killed": func(s *result) bool { return len(s.calls) >= 3 && !slices.Contains(s.calls, "stop") },

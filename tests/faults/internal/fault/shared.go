@@ -7,7 +7,8 @@ import (
 )
 
 // sharedFaults returns faults of many clients that compete for permits and for shared leases:
-// in several processes, and in one, where leases are handed off.
+// in several processes, with one kind of client of Redis or two, and in one process, where
+// leases are handed off.
 func sharedFaults() []Fault {
 	noFault := func(s *System) {
 		s.runFor(6, 8)
@@ -16,6 +17,7 @@ func sharedFaults() []Fault {
 	return []Fault{
 		{Name: "shared-leases", On: withOneCopy(), SharedOnly: true, Clients: 6, Inject: noFault},
 		{Name: "readers-never-pause", On: withOneCopy(), SharedOnly: true, ReadersOnly: true, Clients: 6, Inject: noFault},
+		{Name: "clients-of-two-kinds", On: singleServer(), TwoKinds: true, Clients: 6, Inject: noFault},
 		{Name: "shared-leases-in-one-process", On: singleServer(), SharedOnly: true, OneProcess: true, Inject: noFault},
 		{
 			Name: "holders-of-shared-leases-are-killed", On: withOneCopy(), SharedOnly: true, Clients: 4,

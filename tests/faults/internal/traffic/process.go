@@ -49,7 +49,7 @@ func (c *Workload) config(m *process) client.Config {
 	s := c.settings
 	return client.Config{
 		Process: m.number, First: m.slot * s.Clients, Clients: s.Clients, Generation: m.generation, Seed: s.Seed,
-		Redis: s.Redis, Routes: s.Routes(m.number), Resource: c.resource.Addr(),
+		Redis: s.Redis, AsCluster: s.TwoKinds && m.number%4 < 2, Routes: s.Routes(m.number), Resource: c.resource.Addr(),
 		Keys: s.keys(), Shared: sharedKeys, Prefix: s.Prefix, TTL: s.TTL,
 		CommandTimeout: s.CommandTimeout, ReadTimeout: s.ReadTimeout,
 		Quarantine: s.Quarantine, Replicas: s.Replicas, ReplicaTimeout: s.ReplicaTimeout,

@@ -20,6 +20,8 @@ type Settings struct {
 	// Processes is the number of processes at a time (default 4), and Clients the number of
 	// clients in each (default 2).
 	Processes, Clients int
+	// TwoKinds makes half of the processes use the client of a cluster, on one server.
+	TwoKinds bool
 	// Seed determines the choices of all clients.
 	Seed uint64
 

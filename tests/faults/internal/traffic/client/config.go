@@ -30,9 +30,10 @@ type Config struct {
 	Seed uint64
 
 	// Redis has the addresses of the servers. Routes has the address to dial instead of
-	// each of them.
-	Redis  redistest.Options
-	Routes map[string]string
+	// each of them. AsCluster makes the client one of a cluster, with one server.
+	Redis     redistest.Options
+	Routes    map[string]string
+	AsCluster bool
 	// Resource is the address of the resource.
 	Resource string
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 
 	"github.com/redis/go-redis/v9"
@@ -51,8 +52,16 @@ func (o *Config) newQuorum(options []core.Option) (locks *core.Locker, disconnec
 // connect returns a client of go-redis. In every other process its reads end with their
 // context, which the Locker handles differently.
 func (o *Config) connect(addrs ...string) redis.UniversalClient {
-	return redis.NewUniversalClient(&redis.UniversalOptions{
+	options := &redis.UniversalOptions{
 		Addrs: addrs, MasterName: o.Redis.MasterName, Password: o.Redis.Password,
 		Dialer: o.dial, ReadTimeout: o.ReadTimeout, ContextTimeoutEnabled: o.Process%2 == 0,
-	})
+	}
+	if !o.AsCluster {
+		return redis.NewUniversalClient(options)
+	}
+	cluster := options.Cluster()
+	cluster.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
+		return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: addrs[0]}}}}, nil
+	}
+	return redis.NewClusterClient(cluster)
 }
