@@ -129,7 +129,7 @@ func (s *settings) notifyFrom(ctx context.Context, event Event) {
 	}
 	from := ctx // only this copy is moved to the heap
 	event.ctx = &from
-	s.notify(event) //nolint:contextcheck // the event has it
+	s.notify(event)
 }
 
 // nameOf returns the name that the events of a key have.

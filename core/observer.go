@@ -69,5 +69,5 @@ func panicError(kind EventKind, caught any) error {
 // for the same reason as the observer.
 func logPanic(warning Event) {
 	defer func() { _ = recover() }()
-	slog.Default().ErrorContext(warning.Context(), warning.Err.Error(), slog.String("stack", string(debug.Stack())))
+	slog.Default().Error(warning.Err.Error(), slog.String("stack", string(debug.Stack())))
 }

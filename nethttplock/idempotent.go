@@ -54,7 +54,7 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 			pass := httpattempt.Enter(r.Context())
 			if pass != nil {
 				outer := r
-				r = r.WithContext(pass)
+				r = r.WithContext(pass) //nolint:contextcheck // pass is derived from its context
 				defer copyToOuter(r, outer)
 			}
 			exchange, err := endpoint.Begin(r, r, r.Pattern, routeOf(r))
