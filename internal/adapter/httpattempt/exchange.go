@@ -44,7 +44,6 @@ func (x *Exchange) Replayed() bool { return x.replayed }
 // If the handler panics or ends its goroutine, the recorded answer is dropped: w and its
 // header are as before. The panic goes on.
 func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) {
-	x.recorder = &Recorder{}                       // until w is known not to panic
 	detached := context.WithoutCancel(r.Context()) // the attempt has to end if the client disconnects
 	leased, returned, ended := context.Background(), false, false
 	defer func() {
@@ -119,6 +118,10 @@ func (x *Exchange) end(ctx context.Context, cut error) {
 // endAbnormally ends the attempt of a handler that has not returned. It also ends the attempt
 // if Uncertain or Stored has panicked.
 func (x *Exchange) endAbnormally(ctx context.Context, returned bool, cut error) {
+	if x.recorder == nil {
+		_ = x.attempt.Abort(ctx) // the outer writer has panicked, before the handler
+		return
+	}
 	x.recorder.close()
 	cause, frees := errDeciderPanicked, false // stay if Uncertain or Stored panics now
 	defer func() {
