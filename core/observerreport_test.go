@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -79,4 +80,24 @@ func TestObserverThatBlocksIsToldWhatItMissed(t *testing.T) {
 			t.Errorf("%d lost, %d released", len(events.of(core.Lost)), len(events.of(core.Released)))
 		}
 	})
+}
+
+// A panickingHandler is a handler of slog with the same bug as the observer.
+type panickingHandler struct{ slog.Handler }
+
+// Handle panics.
+func (panickingHandler) Handle(context.Context, slog.Record) error { panic("a bug of the log") }
+
+func TestPanicOfAnObserverAndOfTheLog(t *testing.T) { //nolint:paralleltest // slog.Default belongs to the process
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(slog.New(panickingHandler{before.Handler()}))
+	locks := locktest.New(t, core.WithObserver(func(core.Event) { panic("a bug of the observer") }))
+	lease, err := locks.Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Errorf("Release: %v", err)
+	}
 }

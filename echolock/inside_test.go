@@ -55,6 +55,7 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		"a fallback":                              {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return charged(c) }), broken, charged, nil, replays},
 		"a fallback that fails":                   {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return failing(c) }), broken, charged, nil, unknown},
 		"a fallback that fails, joined":           {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { return errors.Join(failing(c), first) }), broken, charged, nil, unknown},
+		"a fallback, and the refusal":             {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { _ = charged(c); return first }), broken, charged, nil, replays},
 		"a wrapped refusal":                       {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return fmt.Errorf("locked: %w", first) }), broken, charged, nil, runs},
 		"a refusal, rendered inside":              {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), core.ErrNoKey, charged, nil, runs},
 		"a refusal that the key function answers": {asIs, errAnswered, charged, nil, runs},

@@ -258,6 +258,18 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 					return lock(ctx)
 				})
 		}, isUnknown},
+		"a replay inside": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			paid := grpclock.IdempotentUnaryServerInterceptor(locker, grpclock.Literal("paid"), grpclock.WithoutFingerprint())
+			for _, ctx := range []context.Context{context.Background(), ctx} {
+				_, _ = paid(ctx, transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+					func(context.Context, any) (any, error) { return &pb.TransferReply{}, nil })
+			}
+			return lock(ctx)
+		}, isUnknown},
+		"a fallback fails, and both ABORTED": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, err := lock(ctx)
+			return nil, errors.Join(status.Error(codes.Aborted, "charged, perhaps"), err)
+		}, isUnknown},
 		"an older refusal is sent": {core.ErrUnavailable, func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error) {
 			_, err := lock(ctx)
 			_, _ = run(ctx)

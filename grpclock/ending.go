@@ -56,6 +56,8 @@ func (c *config) decide(decision core.Decision, f Failure, refused bool, x *exch
 		return core.Uncertain
 	case refused:
 		return core.DropAnswer
+	case x.hasRefusal(f.Err): // beside another error, which may be the handler's
+		return core.Uncertain
 	case f.Code != codes.OK && c.isUncertain(f):
 		return core.Uncertain
 	case f.Panic, !c.stored(f.Code):

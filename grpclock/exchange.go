@@ -2,6 +2,7 @@ package grpclock
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -110,6 +111,13 @@ func (x *exchange) isRefusal(err error) bool {
 	}
 	_, joined := err.(interface{ Unwrap() []error })
 	return !joined && proto.Equal(sent(err).Proto(), last.status.Proto())
+}
+
+// hasRefusal reports whether an error contains the refusal of an interceptor inside. It is false
+// on nil.
+func (x *exchange) hasRefusal(err error) bool {
+	var r *refusal
+	return x != nil && errors.As(err, &r) && r.isInside(x)
 }
 
 // isInside reports whether the refusal came from an interceptor in the exchange.

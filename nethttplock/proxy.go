@@ -37,6 +37,9 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 	}
 	traced.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
 		answer(w, r, err)
+		if delayed, is := w.(interface{ WriteHeaderNow() }); is { // as that of Gin
+			delayed.WriteHeaderNow()
+		}
 		if tries, _ := r.Context().Value(triesKey{}).(*tries); tries.sentNothing() {
 			tries.pass.NotSent(proxy.ErrorHandler == nil)
 		}

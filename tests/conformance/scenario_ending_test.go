@@ -15,6 +15,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // endingScenarios test handlers that do not return in the normal way, and clients that
@@ -24,6 +25,7 @@ func endingScenarios() []testCase {
 		{"a panic, inside the framework's recovery", everywhere, func(e *environment) { panics(e, false) }},
 		{"http.ErrAbortHandler in an attempt", everywhere, func(e *environment) { abortHandler(e, false) }},
 		{"a reverse proxy whose service ends the answer early", everywhere, proxiedAnswerBreaks},
+		{"a reverse proxy whose service cannot be reached", everywhere, proxyReachesNothing},
 		{"Goexit of the handler", everywhere, func(e *environment) { exits(e, false) }},
 		{"a panic frees the key, by an option", everywhere, func(e *environment) { panics(e, true) }},
 		{"http.ErrAbortHandler frees the key, by an option", everywhere, func(e *environment) { abortHandler(e, true) }},
@@ -169,6 +171,34 @@ func proxiedAnswerBreaks(e *environment) {
 	s.refuses(core.ErrInterrupted, payment("proxied"))
 	if n := s.runs.Load(); n != 1 {
 		e.Errorf("charged %d times", n)
+	}
+}
+
+// Nothing was sent, so the copy is passed on, too.
+func proxyReachesNothing(e *environment) {
+	closed := startHTTP(e.T, http.NotFoundHandler())
+	to, err := url.Parse(closed.URL)
+	if err != nil {
+		e.Fatal(err)
+	}
+	closed.Close()
+	for name, own := range map[string]func(http.ResponseWriter, *http.Request, error){
+		"default": nil,
+		"own":     func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusGatewayTimeout) },
+	} {
+		proxy := nethttplock.ReverseProxy(&httputil.ReverseProxy{
+			Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(to) },
+			Transport:    &http.Transport{DisableKeepAlives: true},
+			ErrorLog:     log.New(io.Discard, "", 0),
+			ErrorHandler: own,
+		})
+		s := e.serveEndpoint(endpoint{handler: func(t invocation) { proxy.ServeHTTP(t.ResponseWriter, t.r) }})
+		status := http.StatusBadGateway
+		if own != nil {
+			status = http.StatusGatewayTimeout
+		}
+		s.runsWith(status, payment(name))
+		s.runsWith(status, payment(name))
 	}
 }
 

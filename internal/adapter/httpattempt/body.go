@@ -15,6 +15,7 @@ import (
 type body struct {
 	io.ReadCloser
 	request *http.Request // as it came
+	read    atomic.Int64  // bytes
 	broken  atomic.Pointer[error]
 }
 
@@ -31,6 +32,7 @@ func (b *body) watch(r *http.Request) io.ReadCloser {
 // Read reads from the request's body.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.read.Add(int64(n))
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.broken.CompareAndSwap(nil, &err)
 	}
@@ -39,14 +41,19 @@ func (b *body) Read(p []byte) (int, error) {
 
 // err returns the error by which the body broke off, or nil. Other errors are those of a whole
 // body: it is over a limit, or its content is malformed. On HTTP/2 a body that breaks off has
-// an error without a type, but ends the request.
+// an error without a type, but ends the request or is shorter than its Content-Length.
 func (b *body) err() error {
 	failed := b.broken.Load()
 	if failed == nil {
 		return nil
 	}
 	var network net.Error
-	if errors.Is(*failed, io.ErrUnexpectedEOF) || errors.As(*failed, &network) || b.request.Context().Err() != nil {
+	var limit *http.MaxBytesError
+	switch {
+	case errors.As(*failed, &limit):
+		return nil
+	case errors.Is(*failed, io.ErrUnexpectedEOF), errors.As(*failed, &network), b.request.Context().Err() != nil,
+		b.read.Load() < b.request.ContentLength:
 		return *failed
 	}
 	return nil

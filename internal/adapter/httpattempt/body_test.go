@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -29,6 +30,7 @@ func TestBodyThatBreaksOff(t *testing.T) {
 		"a connection that ends":     {io.ErrUnexpectedEOF, false, core.ErrInterrupted},
 		"a connection that is reset": {&net.OpError{Op: "read", Err: errors.New("reset")}, false, core.ErrInterrupted},
 		"a stream that is reset":     {errors.New("stream error"), true, core.ErrInterrupted},
+		"an end before its length":   {errors.New("only wrote 3 bytes"), false, core.ErrInterrupted},
 		"a limit of net/http":        {&http.MaxBytesError{Limit: 1}, false, errReplays},
 		"a limit of a middleware":    {errors.New("413"), false, errReplays},
 		"malformed content":          {gzip.ErrChecksum, false, errReplays},
@@ -40,7 +42,10 @@ func TestBodyThatBreaksOff(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			r := payment(t, name, "").WithContext(ctx)
-			r.Body = io.NopCloser(iotest.ErrReader(test.read))
+			r.Body, r.ContentLength = io.NopCloser(iotest.ErrReader(test.read)), -1
+			if strings.HasPrefix(name, "an end") {
+				r.ContentLength = 1000
+			}
 			x, err := begin(endpoint, r)
 			if err != nil {
 				t.Fatal(err)

@@ -34,8 +34,8 @@ func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
 	case fails && x.isUncertain(x.failure(status, returned, cut)):
 		return core.Uncertain
 	case x.failed, status == 0, !x.stored(status), fails && x.body.err() != nil:
-		if x.recorder.runsOn() {
-			return core.Uncertain // in another goroutine, as behind a timeout
+		if x.recorder.runsOn() || cut != nil && x.uncertain == nil {
+			return core.Uncertain // it runs on in another goroutine, or was cut off in the middle
 		}
 		return core.DropAnswer
 	}

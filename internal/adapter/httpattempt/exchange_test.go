@@ -103,7 +103,7 @@ func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 		"a disconnect and another status": {func(r run) {
 			r.cancel()
 			r.answers(503)
-		}, 503, errRuns},
+		}, 503, core.ErrInterrupted},
 		"a disconnect and a 500": {func(r run) {
 			r.cancel()
 			r.answers(500)

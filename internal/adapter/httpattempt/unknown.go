@@ -36,7 +36,7 @@ func (x *Exchange) unknownCause(status int, returned bool, cut error) error {
 		return errRunsOn
 	case x.body.err() != nil:
 		return errBrokenBody
-	case x.timedOut:
+	case x.timedOut, cut != nil:
 		return errTimedOut
 	case status == 0:
 		return errNoStatus
