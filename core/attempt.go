@@ -29,6 +29,7 @@ type Attempt struct {
 	lease    *Lease // nil if the attempt is a replay
 	replay   []byte
 	outer    *Attempt // the attempt in which this one is nested; nil if none
+	within   []*engine.Nested
 	decision atomic.Int32
 }
 
@@ -90,17 +91,20 @@ func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*At
 	if hidesLease(ctx, l, marked.raw) {
 		return nil, l.refuseMistake(ctx, marked, true, &Error{Kind: ErrHiddenLease})
 	}
-	a := &Attempt{locker: l, key: key.raw, lease: &Lease{}}
-	err := l.take(ctx, marked, l.waitOr(0), &engine.Attempt{
+	parent := l.attemptContextOf(ctx)
+	a := &Attempt{locker: l, key: key.raw, lease: &Lease{}, within: parent.within}
+	err := l.take(ctx, parent.ctx, marked, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
 		Rerun:       l.settings.interrupted == Rerun,
 	}, a.lease)
-	var refused *engine.Refusal
-	switch {
-	case err == nil:
+	if err == nil {
 		a.lease.attempt = a
 		return a, nil
+	}
+	parent.leave()
+	var refused *engine.Refusal
+	switch {
 	case errors.As(err, &refused) && refused.Reason == engine.Done:
 		return &Attempt{locker: l, key: key.raw, replay: refused.Record}, nil
 	default:
@@ -217,6 +221,9 @@ func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) 
 	}
 	ctx = orBackground(ctx)
 	loss, err := a.lease.hold.End(ctx, ending, record)
+	for _, outer := range a.within {
+		outer.Release()
+	}
 	return a.lease.ended(ctx, loss, err)
 }
 

@@ -60,7 +60,7 @@ func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease
 	case outer != nil && outer.nest(ctx, lease):
 		return lease, nil
 	}
-	if err := l.take(ctx, key, wait, nil, lease); err != nil {
+	if err := l.take(ctx, ctx, key, wait, nil, lease); err != nil {
 		return nil, refusalOf(err, l.settings.retryAfter)
 	}
 	return lease, nil
@@ -92,9 +92,10 @@ func (l *Locker) findOuter(ctx context.Context, key Key) (*Lease, error) {
 }
 
 // take takes the lock of one key from the engine and fills in the empty lease. The attempt
-// is nil for a plain lock. The error is an error of the engine.
-func (l *Locker) take(ctx context.Context, key Key, wait time.Duration, a *engine.Attempt, lease *Lease) error {
-	parent, _ := FromContext(ctx) // calls the context, so it comes before the grant
+// is nil for a plain lock. parent is the parent of the lease's context. The error is an error
+// of the engine.
+func (l *Locker) take(ctx, parent context.Context, key Key, wait time.Duration, a *engine.Attempt, lease *Lease) error {
+	outer, _ := FromContext(ctx) // calls the context, so it comes before the grant
 	hold, err := l.engine.Acquire(ctx, engine.Request{
 		Key:        key.raw,
 		Limit:      l.limitOf(key),
@@ -109,11 +110,12 @@ func (l *Locker) take(ctx context.Context, key Key, wait time.Duration, a *engin
 		FailOpen:   l.settings.failOpen,
 		Attempt:    a,
 		Caller:     l.caller(),
+		Parent:     parent,
 	})
 	if err != nil {
 		return err
 	}
-	lease.locker, lease.key, lease.hold, lease.parent = l, key.raw, hold, parent
+	lease.locker, lease.key, lease.hold, lease.parent = l, key.raw, hold, outer
 	return nil
 }
 

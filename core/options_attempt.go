@@ -62,6 +62,22 @@ func WithMaxRecord(bytes int) Option {
 	})
 }
 
+// WithClientCancel sets whether the context of an idempotent request's handler ends when the
+// client leaves, or at a deadline of the context outside: off if not set. If it is off, the
+// handler runs to its end, so that a client that asks again gets its answer. Otherwise a
+// handler that was cut off in the middle leaves an unknown outcome. In both cases the request
+// does not wait for its key any more when the client leaves.
+//
+// The loss of the lease, WithMaxHold and Close always end the handler's context. So does the
+// end of a context that the handler or a middleware inside has derived from it, and the loss
+// of a lock outside. Middlewares that only lock refuse the option.
+func WithClientCancel(on bool) Option {
+	return ofAttempts("WithClientCancel", func(s *settings) error {
+		s.clientCancel = on
+		return nil
+	})
+}
+
 // ofAttempts returns an option that has an effect on idempotent requests only.
 func ofAttempts(name string, set option) Option {
 	return scopedOption{option: set, name: name, attempts: true}

@@ -50,6 +50,8 @@ type settings struct {
 	retention   time.Duration
 	interrupted Policy
 	maxRecord   int
+	// clientCancel lets the end of the caller's context end that of an attempt.
+	clientCancel bool
 
 	root // shared by all views of one Locker
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
 )
@@ -48,7 +49,7 @@ func TestIdempotentContextTimeoutOutside(t *testing.T) {
 		e.Use(middleware.ContextTimeout(20 * time.Millisecond))
 		var mw []echo.MiddlewareFunc
 		if idem {
-			mw = append(mw, echolock.Idempotent(locks, byKey))
+			mw = append(mw, echolock.Idempotent(locks, byKey, core.WithClientCancel(true)))
 		}
 		e.POST("/", func(c echo.Context) error {
 			<-c.Request().Context().Done()
@@ -70,7 +71,7 @@ func TestIdempotentContextEndedWithError(t *testing.T) {
 		runs++
 		<-c.Request().Context().Done()
 		return c.Request().Context().Err()
-	}, echolock.Idempotent(locktest.New(t).Locker, byKey))
+	}, echolock.Idempotent(locktest.New(t).Locker, byKey, core.WithClientCancel(true)))
 	for range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the first has to begin within it
 		r := newRequest(t, http.MethodPost, "/", "").WithContext(ctx)

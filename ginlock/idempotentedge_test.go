@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
@@ -125,7 +126,7 @@ func TestIdempotentContextEnded(t *testing.T) {
 				c.Request = c.Request.WithContext(ctx)
 				c.Next()
 			})
-			engine.POST("/", ginlock.Idempotent(locktest.New(t).Locker, byKey), func(c *gin.Context) {
+			engine.POST("/", ginlock.Idempotent(locktest.New(t).Locker, byKey, core.WithClientCancel(true)), func(c *gin.Context) {
 				runs++
 				c.MustGet("cancel").(func())()
 				test.handler(c)

@@ -152,7 +152,7 @@ func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
 		suite.ReceiveAnywhere(t, "the context of the handler ends", ctx.Done())
 		return nil
 	}), grpc.ChainUnaryInterceptor(around,
-		grpclock.IdempotentUnaryServerInterceptor(locks, literal, grpclock.WithoutFingerprint()))), plaintext)
+		grpclock.IdempotentUnaryServerInterceptor(locks, literal, grpclock.WithoutFingerprint(), core.WithClientCancel(true)))), plaintext)
 	ctx, leave := context.WithCancel(within(t))
 	defer leave()
 	go func() {

@@ -11,7 +11,8 @@ import (
 // Acquire returns the hold once the caller holds the lease. If the caller does not get
 // the lease, the error is a *Refusal and no key is left behind. When ctx ends, Acquire
 // returns at once. Exception: while the store uses the goroutine of the caller, it
-// returns within store.InlineTime. ctx is the parent of the hold's context.
+// returns within store.InlineTime. ctx is the parent of the hold's context, unless the
+// request has another one.
 func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	var since time.Time
 	if r.Wait != WaitForever || e.hooks.Observe != nil {
@@ -40,6 +41,9 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 
 func (e *Engine) newWaiter(ctx context.Context, r *Request) *waiter {
 	h := &Hold{engine: e, request: *r, shard: e.shardOf(r.Key), parent: ctx}
+	if r.Parent != nil {
+		h.parent = r.Parent
+	}
 	if r.Attempt != nil {
 		h.request.Limit = store.Exclusive
 	}

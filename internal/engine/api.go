@@ -52,6 +52,9 @@ type Request struct {
 	Attempt *Attempt
 	// Caller says which code wants the lease; "" is unknown. Events repeat it.
 	Caller string
+	// Parent is the parent of the hold's context; nil is the context that was given to
+	// Acquire.
+	Parent context.Context
 }
 
 // Hooks connect the engine to its owner. The engine calls them outside its mutexes. Several

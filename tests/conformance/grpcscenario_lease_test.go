@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	pb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
@@ -198,19 +199,25 @@ func leaseTakenOver(b *grpcEnvironment) {
 	b.wantRuns(2)
 }
 
+// The handler goes on after its client has left or its deadline is over. The client calls again,
+// and gets the answer.
 func leaseClientGoes(b *grpcEnvironment) {
-	running := make(chan struct{}, 1)
-	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
-		running <- struct{}{}
-		suite.ReceiveAnywhere(b.T, "the handler receives the end of its context", ctx.Done())
-		return nil
-	}, core.WithWait(patience))
+	outer, proceed := make(chan context.Context, 2), make(chan struct{}, 1)
+	around := func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		outer <- ctx
+		return next(ctx, m)
+	}
+	p := b.serveBehind(func(ctx context.Context, _ *pb.SimpleRequest) error {
+		proceed <- struct{}{}
+		suite.ReceiveAnywhere(b.T, "the server has learnt that the client left", (<-outer).Done())
+		return ctx.Err()
+	}, around, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey(), core.WithWait(patience)))
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		suite.ReceiveAnywhere(b.T, "the handler runs", running)
+		suite.ReceiveAnywhere(b.T, "the handler runs", proceed)
 		cancel()
 	}()
 	if r := p.send(ctx, theKey, paid); r.status != int(codes.Canceled) {

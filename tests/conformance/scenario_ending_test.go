@@ -31,8 +31,9 @@ func endingScenarios() []testCase {
 		{"http.ErrAbortHandler frees the key, by an option", everywhere, func(e *environment) { abortHandler(e, true) }},
 		{"Goexit frees the key, by an option", everywhere, func(e *environment) { exits(e, true) }},
 		{"a write after the handler has returned", everywhere, lateWrite},
-		{"the client disconnects, and the handler answers", everywhere, clientGoes},
-		{"the client disconnects, and the handler does not answer", everywhere, clientGoesSilently},
+		{"the client disconnects, and the handler goes on", everywhere, clientGoes},
+		{"the client disconnects and cancels the handler, which answers", everywhere, func(e *environment) { clientCancels(e, true) }},
+		{"the client disconnects and cancels the handler, which does not answer", everywhere, func(e *environment) { clientCancels(e, false) }},
 		{"a timeout around the endpoint", everywhere, timeoutAround},
 		{"the answer is stored before its first byte is sent", everywhere, storedFirst},
 	}
@@ -224,24 +225,46 @@ func lateWrite(e *environment) {
 	}
 }
 
-// An answer is stored although its client has disconnected.
-func clientGoes(e *environment) { clientLeaves(e, true) }
+// The handler goes on after its client has left, and neither that nor a deadline outside ends
+// its context. The client asks again, and gets the answer.
+func clientGoes(e *environment) {
+	ctx, cancel := context.WithCancel(e.Context())
+	defer cancel()
+	outer := make(chan context.Context, 2)
+	s := e.serveEndpoint(endpoint{
+		outer: func(_ http.ResponseWriter, r *http.Request) bool { outer <- r.Context(); return true },
+		handler: func(t invocation) {
+			cancel()
+			suite.ReceiveAnywhere(e.T, "the server has learnt that the client left", (<-outer).Done())
+			if err := t.r.Context().Err(); err != nil { // as the call of a payment provider would
+				t.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			t.WriteHeader(http.StatusCreated)
+			_, _ = t.Write([]byte("paid"))
+		},
+	})
+	if answer := s.do(ctx, payment("left")); answer.err == nil {
+		e.Errorf("an answer for a client that has disconnected: %+v", answer)
+	}
+	e.events.await(e.T, core.Committed, 1)
+	s.replays(httpAnswer{status: http.StatusCreated, body: "paid", header: http.Header{
+		"Content-Type": {"text/plain; charset=utf-8"},
+	}}, payment("left"))
+}
 
-// A handler that returns without an answer after its context has ended may or may not have had
-// its effect. So the outcome is unknown.
-func clientGoesSilently(e *environment) { clientLeaves(e, false) }
-
-func clientLeaves(e *environment, answers bool) {
+// With an option the end of the request ends the handler's context. A handler that returns
+// without an answer then may or may not have had its effect.
+func clientCancels(e *environment, answers bool) {
 	ctx, cancel := context.WithCancel(e.Context())
 	defer cancel()
 	gone := make(chan error, 1)
-	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+	s := e.serveEndpoint(endpoint{options: []core.Option{core.WithClientCancel(true)}, handler: func(t invocation) {
 		cancel()
 		suite.ReceiveAnywhere(e.T, "the context ends", t.r.Context().Done())
 		gone <- t.r.Context().Err()
 		if answers {
 			t.WriteHeader(http.StatusCreated)
-			_, _ = t.Write([]byte("paid"))
 		}
 	}})
 	if answer := s.do(ctx, payment("left")); answer.err == nil {
@@ -256,9 +279,7 @@ func clientLeaves(e *environment, answers bool) {
 		return
 	}
 	e.events.await(e.T, core.Committed, 1)
-	s.replays(httpAnswer{status: http.StatusCreated, body: "paid", header: http.Header{
-		"Content-Type": {"text/plain; charset=utf-8"},
-	}}, payment("left"))
+	s.replays(httpAnswer{status: http.StatusCreated, header: http.Header{}}, payment("left"))
 }
 
 // The client gets the 503 of http.TimeoutHandler, and the request completes. http.TimeoutHandler

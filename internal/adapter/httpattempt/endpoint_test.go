@@ -21,6 +21,7 @@ var ofHeader = httpkey.IdempotencyKey()
 // newEndpoint returns an Endpoint with these settings.
 func newEndpoint(t *testing.T, l *core.Locker, s Settings[*http.Request]) *Endpoint[*http.Request] {
 	t.Helper()
+	l = l.With(core.WithClientCancel(true)) // so that a run can end its context
 	endpoint, err := New(adapter, l, ofHeader, httpkey.ReadBody, s)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,79 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+)
+
+// The end of the caller's context does not end that of an attempt, unless WithClientCancel says
+// so. Its values stay.
+func TestAttemptOutlivesItsCallersContext(t *testing.T) {
+	t.Parallel()
+	type name struct{}
+	locks := locktest.New(t).Locker
+	for _, cancels := range []bool{false, true} {
+		for how, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+			"canceled": context.WithCancel,
+			"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithTimeout(ctx, time.Hour)
+				return ctx, cancel
+			},
+		} {
+			ctx, cancel := end(context.WithValue(t.Context(), name{}, "trace"))
+			attempt, err := locks.With(core.WithClientCancel(cancels)).Begin(ctx, "key", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			inside := attempt.Lease().Context()
+			_, hasDeadline := inside.Deadline()
+			if (inside.Err() != nil) != cancels || hasDeadline != (cancels && how == "deadline") || inside.Value(name{}) != "trace" {
+				t.Errorf("%s, WithClientCancel(%v): %v, a deadline: %v, the value %v", how, cancels, inside.Err(), hasDeadline, inside.Value(name{}))
+			}
+			if err := attempt.Abort(t.Context()); err != nil || inside.Err() == nil {
+				t.Errorf("Abort: %v; the context: %v", err, inside.Err())
+			}
+		}
+	}
+}
+
+// An attempt under other locks ends with them: their loss ends its context, although the end
+// of the context from which both are derived does not.
+func TestAttemptEndsWithTheLocksOutside(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]string{
+		"the outermost": "one",
+		"the innermost": "two",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t, core.WithTTL(300*time.Millisecond))
+			ctx, cancel := context.WithCancel(t.Context())
+			err := locks.DoAll(ctx, []string{"one", "two"}, func(ctx context.Context) error {
+				attempt, err := locks.Begin(ctx, "key", nil)
+				if err != nil {
+					return err
+				}
+				cancel()
+				inside := attempt.Lease().Context()
+				if inside.Err() != nil {
+					t.Errorf("the caller's context has ended, and so has the attempt's: %v", context.Cause(inside))
+				}
+				locks.Expire(lost)
+				<-inside.Done()
+				if cause := context.Cause(inside); !errors.Is(cause, core.ErrLost) {
+					t.Errorf("the cause is %v", cause)
+				}
+				return attempt.Abort(t.Context())
+			})
+			if !errors.Is(err, core.ErrLost) {
+				t.Errorf("DoAll: %v", err)
+			}
+		})
+	}
+}
