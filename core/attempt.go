@@ -40,7 +40,8 @@ type Attempt struct {
 // record in the same round trip:
 //
 //   - If the request is to run, the caller runs it under the context of the Attempt's Lease
-//     and then ends the Attempt.
+//     and then ends the Attempt. That context has the values of ctx, but does not end with
+//     it: see WithClientCancel.
 //   - If an earlier request with the key is done, Replay returns its answer. There is nothing
 //     to run or to end.
 //   - While another request with the key runs, Begin waits. WithWait limits the wait; without

@@ -76,7 +76,8 @@ func (l *Lease) ValidUntil() time.Time {
 }
 
 // Context returns the context in which the holder may rely on the lock. It is derived from
-// the context that was given to Lock. It is cancelled
+// the context that was given to Lock. That of an Attempt's lease has only the values of that
+// context: see WithClientCancel. It is cancelled
 //
 //   - with the cause ErrLost before the lease can end in Redis,
 //   - with the cause ErrMaxHold or ErrClosed,

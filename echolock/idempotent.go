@@ -29,6 +29,7 @@ import (
 // buffers it; the recorder is the Writer of c.Response(). FromContext returns the
 // lease. AttemptFromContext returns the attempt, with which the handler can decide
 // what is stored.
+// The handler goes on if its client disconnects: see core.WithClientCancel.
 //
 // An error that the handler returns is rendered at once, by the application's
 // HTTPErrorHandler, so that its answer is kept as well; Idempotent then returns nil,

@@ -27,6 +27,9 @@ import (
 // died, see core.WithInterrupted; with ALREADY_EXISTS (COMPLETED_UNREPLAYABLE) if the
 // answer was not stored; and with UNAVAILABLE if Redis is unavailable.
 //
+// The handler goes on if its client leaves, or after the deadline of the call: see
+// core.WithClientCancel.
+//
 // IdempotentUnaryServerInterceptor panics if l or key is nil, if l, with the options,
 // runs calls without Redis (core.WithFailOpen) or shares its locks (core.WithPermits and
 // core.WithShared), if l is from core.NewQuorum, or if an option is invalid or belongs to

@@ -30,6 +30,7 @@ import (
 // buffers it; the recorder is the handler's ResponseWriter. The handler finds the
 // lease in its request's context. AttemptFromContext returns its attempt, with which
 // the handler can decide what is stored.
+// The handler goes on if its client disconnects: see core.WithClientCancel.
 //
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
