@@ -19,6 +19,14 @@ const (
 	// to another service that timed out. WithInterrupted says what later requests with
 	// the key get.
 	Uncertain
+	// NoEffect says that nothing has taken effect so far. Where the outcome would be
+	// unknown otherwise, as after a 500 or a panic, the next request with the key runs.
+	// Just before its first effect, the handler decides Undecided. An answer that is stored
+	// is stored nevertheless, and an answer that was begun to be sent, or has a status that
+	// is stored before a panic, counts as if NoEffect had not been decided: so a handler
+	// that forgets Undecided does not take effect twice. If the process dies, the outcome
+	// is unknown whatever was decided.
+	NoEffect
 )
 
 // Decide tells the middleware how to end the attempt of the handler:
@@ -27,12 +35,14 @@ const (
 //		attempt.Decide(core.Uncertain)
 //	}
 //
-// The last call before the handler returns counts. On a nil Attempt, Decide does
-// nothing.
+// The last call before the handler returns counts. Exception: once Undecided was decided after
+// NoEffect, the request may have taken effect, and another NoEffect counts as Undecided, as in a
+// handler that a middleware runs again. On a nil Attempt, Decide does nothing.
 //
 // The decision also counts if the handler panics or ends its goroutine:
 //
-//   - DropAnswer frees the key, and the next request runs.
+//   - DropAnswer frees the key, and the next request runs. So does NoEffect, unless the
+//     handler had already written a status that is stored, or sent a part of its answer.
 //   - Uncertain and StoreAnswer leave the outcome unknown. Part of the answer that
 //     was to be stored may be missing, so no answer is stored.
 //   - Undecided leaves the outcome unknown. Exception: WithUncertain or FreeOnFailure
@@ -42,10 +52,26 @@ func (a *Attempt) Decide(d Decision) {
 	for a != nil && a.outer != nil {
 		a = a.outer
 	}
-	if a != nil {
-		a.decision.Store(int32(d))
+	if a == nil {
+		return
+	}
+	for {
+		old := a.decision.Load()
+		begun := old & effectBegun
+		if Decision(old) == NoEffect && d == Undecided {
+			begun = effectBegun
+		}
+		if begun != 0 && d == NoEffect {
+			d = Undecided
+		}
+		if a.decision.CompareAndSwap(old, int32(d)|begun) {
+			return
+		}
 	}
 }
+
+// effectBegun is a bit of an attempt's decision: Undecided was decided after NoEffect.
+const effectBegun = 1 << 8
 
 // Decision returns the handler's decision, or Undecided if there is none.
 func (a *Attempt) Decision() Decision {
@@ -55,5 +81,5 @@ func (a *Attempt) Decision() Decision {
 	if a == nil {
 		return Undecided
 	}
-	return Decision(a.decision.Load())
+	return Decision(a.decision.Load() &^ effectBegun)
 }

@@ -86,6 +86,10 @@ func TestWhichAnswersAreStored(t *testing.T) {
 		if code == codes.OK {
 			all = isReplayed
 		}
+		noEffect := byDefault
+		if byDefault == isUnknown {
+			noEffect = runsAgain
+		}
 		for name, test := range map[string]struct {
 			decision core.Decision
 			opts     []grpclock.Option
@@ -95,6 +99,7 @@ func TestWhichAnswersAreStored(t *testing.T) {
 			"StoreAnswer":  {decision: core.StoreAnswer, want: isReplayed},
 			"DropAnswer":   {decision: core.DropAnswer, want: runsAgain},
 			"Uncertain":    {decision: core.Uncertain, want: isUnknown},
+			"NoEffect":     {decision: core.NoEffect, want: noEffect},
 			"stored all":   {opts: []grpclock.Option{stores(true)}, want: isReplayed},
 			"stored none":  {opts: []grpclock.Option{stores(false)}, want: notStored},
 			"stored, drop": {opts: []grpclock.Option{stores(true)}, decision: core.DropAnswer, want: runsAgain},

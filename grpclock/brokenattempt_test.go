@@ -35,6 +35,7 @@ func TestAttemptsThatBreak(t *testing.T) {
 			"StoreAnswer": {core.StoreAnswer, nil, unknown},
 			"DropAnswer":  {core.DropAnswer, nil, nil},
 			"Uncertain":   {core.Uncertain, nil, unknown},
+			"NoEffect":    {core.NoEffect, nil, nil},
 
 			"FreeOnFailure":              {core.Undecided, []grpclock.Option{grpclock.FreeOnFailure()}, nil},
 			"FreeOnFailure, StoreAnswer": {core.StoreAnswer, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},

@@ -50,7 +50,20 @@ func (c *config) decide(decision core.Decision, f Failure, refused bool, x *exch
 		}
 		return decision
 	case core.Undecided:
+		return c.judge(f, refused, x)
+	case core.NoEffect:
+		judged := c.judge(f, refused, x)
+		runsOn := x != nil && x.running.Load() > 0
+		if judged == core.Uncertain && !runsOn {
+			return core.DropAnswer
+		}
+		return judged
 	}
+	return core.Uncertain // an unknown decision
+}
+
+// judge is decide for a handler whose decision leaves it to the answer.
+func (c *config) judge(f Failure, refused bool, x *exchange) core.Decision {
 	switch {
 	case refused && x.mayHaveRun():
 		return core.Uncertain

@@ -78,7 +78,9 @@ func answerDecided(b *grpcEnvironment) {
 	p.wantFirst(call(core.DropAnswer), 3)
 	p.wantFirst(call(core.Uncertain), 4)
 	p.wantRefused(call(core.Uncertain), refused(core.ErrInterrupted, 0))
-	b.wantRuns(4)
+	noEffect := p.wantFirst(call(core.NoEffect), 5)
+	p.wantReplay(noEffect, call(core.NoEffect))
+	b.wantRuns(5)
 }
 
 // A handler that panics or exits leaves the outcome unknown, or frees its key by an option.

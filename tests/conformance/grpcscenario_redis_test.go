@@ -114,7 +114,7 @@ func redisCommitFirst(b *grpcEnvironment) {
 			suite.ReceiveAnywhere(b.T, "the handler receives the end of its context", ctx.Done())
 		}
 		return nil
-	}, around, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey()))
+	}, around, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey(), core.WithClientCancel(true)))
 	for _, gone := range []bool{false, true} {
 		release, held := b.proxy.HoldCommand(script("D"))
 		var ctx context.Context

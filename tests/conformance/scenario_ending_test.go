@@ -322,7 +322,7 @@ func storedFirst(e *environment) {
 	states := make(chan string, 2)
 	ctx, cancel := context.WithCancel(e.Context())
 	defer cancel()
-	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+	s := e.serveEndpoint(endpoint{options: []core.Option{core.WithClientCancel(true)}, handler: func(t invocation) {
 		cancel()
 		suite.ReceiveAnywhere(e.T, "the client has gone", t.r.Context().Done())
 		release, seen := e.proxy.HoldCommand(redistest.Named("evalsha"))

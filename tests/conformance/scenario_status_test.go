@@ -21,6 +21,7 @@ func statusScenarios() []testCase {
 		{"the handler decides: store", everywhere, decideStore},
 		{"the handler decides: drop", everywhere, decideDrop},
 		{"the handler decides: uncertain", everywhere, decideUncertain},
+		{"the handler decides: no effect", everywhere, decideNoEffect},
 	}
 }
 
@@ -148,6 +149,15 @@ func decideDrop(e *environment) {
 	s := e.serveEndpoint(deciding(core.DropAnswer, &status))
 	s.runsWith(status, payment("drop"))
 	s.runsWith(status, payment("drop"))
+}
+
+// A failure frees the key, and a success is stored all the same.
+func decideNoEffect(e *environment) {
+	status := http.StatusInternalServerError
+	s := e.serveEndpoint(deciding(core.NoEffect, &status))
+	s.runsWith(status, payment("no-effect"))
+	status = http.StatusCreated
+	s.replays(s.runsWith(status, payment("no-effect")), payment("no-effect"))
 }
 
 // The client gets the handler's answer, but no copy does.

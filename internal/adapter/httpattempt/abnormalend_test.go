@@ -37,8 +37,12 @@ func TestOutcomeIsUnknownIfTheHandlerDoesNotReturn(t *testing.T) {
 			r.decides(core.DropAnswer)
 			r.answers(201)
 		}, errRuns, errRuns},
-		"StoreAnswer": {func(r run) { r.decides(core.StoreAnswer) }, core.ErrInterrupted, core.ErrInterrupted},
-		"Uncertain":   {func(r run) { r.decides(core.Uncertain) }, core.ErrInterrupted, core.ErrInterrupted},
+		"NoEffect":                  {func(r run) { r.decides(core.NoEffect) }, errRuns, errRuns},
+		"NoEffect, a stored status": {func(r run) { r.decides(core.NoEffect); r.answers(201) }, core.ErrInterrupted, core.ErrInterrupted},
+		"NoEffect, a hijack":        {func(r run) { r.decides(core.NoEffect); r.takesOver() }, core.ErrInterrupted, core.ErrInterrupted},
+		"NoEffect, and its end":     {func(r run) { r.decides(core.NoEffect); r.decides(core.Undecided) }, core.ErrInterrupted, errRuns},
+		"StoreAnswer":               {func(r run) { r.decides(core.StoreAnswer) }, core.ErrInterrupted, core.ErrInterrupted},
+		"Uncertain":                 {func(r run) { r.decides(core.Uncertain) }, core.ErrInterrupted, core.ErrInterrupted},
 	} {
 		for how, end := range ends {
 			for endpoint, want := range map[*Endpoint[*http.Request]]error{uncertain: test.next, free: test.freed} {

@@ -16,12 +16,25 @@ import (
 // What decides is, in this order: the handler's decision, a refusal inside, Uncertain and
 // Stored.
 func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
-	decision := x.attempt.Decision()
-	x.refused = decision == core.Undecided && returned && x.recorder.endsRefused(status, x.custom)
+	switch decision := x.attempt.Decision(); decision {
+	case core.Undecided:
+		return x.judge(status, returned, cut)
+	case core.NoEffect:
+		judged := x.judge(status, returned, cut)
+		if judged == core.Uncertain && !x.mayHaveEffect(status, returned) {
+			return core.DropAnswer
+		}
+		return judged
+	default:
+		return decision
+	}
+}
+
+// judge is decide for a handler whose decision leaves it to the answer.
+func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
+	x.refused = returned && x.recorder.endsRefused(status, x.custom)
 	fails := !returned || x.failed || status < http.StatusOK || status >= http.StatusBadRequest
 	switch {
-	case decision != core.Undecided:
-		return decision
 	case x.refused && x.recorder.mayHaveRun():
 		x.refused, x.refusedLate = false, true
 		return core.Uncertain
@@ -40,6 +53,14 @@ func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
 		return core.DropAnswer
 	}
 	return core.StoreAnswer
+}
+
+// mayHaveEffect reports whether a handler that has decided NoEffect may have taken effect all
+// the same: it still runs, its answer was begun to be sent, or it has answered with a status
+// that is stored, and then panicked.
+func (x *Exchange) mayHaveEffect(status int, returned bool) bool {
+	wasSent := x.bypassed || x.recorder.hijacked || x.recorder.PassedThrough()
+	return wasSent || x.recorder.runsOn() || !returned && status != 0 && x.stored(status)
 }
 
 // isUncertain calls the function Uncertain, or returns its default.

@@ -95,6 +95,38 @@ func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 			_, _ = io.Copy(r, strings.NewReader(strings.Repeat("b", 1000)))
 		}, 201, core.ErrUnreplayable},
 
+		"a failure, NoEffect": {func(r run) {
+			r.decides(core.NoEffect)
+			r.answers(500)
+		}, 500, errRuns},
+		"a stored status, NoEffect": {func(r run) {
+			r.decides(core.NoEffect)
+			r.answers(201)
+		}, 201, errReplays},
+		"a flushed failure, NoEffect": {func(r run) {
+			r.decides(core.NoEffect)
+			r.answers(500)
+			r.Flush()
+		}, 500, core.ErrInterrupted},
+		"a hijack, NoEffect": {func(r run) {
+			r.decides(core.NoEffect)
+			r.takesOver()
+		}, outside, core.ErrUnreplayable},
+		"a failure, after the end of NoEffect": {func(r run) {
+			r.decides(core.NoEffect)
+			r.decides(core.Undecided)
+			r.answers(500)
+		}, 500, core.ErrInterrupted},
+		"a failure of a second run, after the end of NoEffect": {func(r run) {
+			r.decides(core.NoEffect)
+			r.decides(core.Undecided)
+			r.decides(core.NoEffect)
+			r.answers(500)
+		}, 500, core.ErrInterrupted},
+		"no answer after the end of the context, NoEffect": {func(r run) {
+			r.decides(core.NoEffect)
+			r.cancel()
+		}, outside, errRuns},
 		"a disconnect": {func(r run) { r.cancel() }, outside, core.ErrInterrupted},
 		"a disconnect and a stored status": {func(r run) {
 			r.cancel()
