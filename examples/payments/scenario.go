@@ -87,6 +87,11 @@ func allScenarios(w protocol) []scenario {
 			Expected: "10 done, 9 reads at once, then 1 write",
 			Run:      readsThenWrite,
 		},
+		{
+			Sent:     "1 payment, client hangs up, 1 retry",
+			Expected: "1 charge, 1 replay for the retry",
+			Run:      hangsUp,
+		},
 	}
 }
 
