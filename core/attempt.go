@@ -29,7 +29,8 @@ type Attempt struct {
 	lease    *Lease // nil if the attempt is a replay
 	replay   []byte
 	outer    *Attempt // the attempt in which this one is nested; nil if none
-	within   []*engine.Nested
+	caller   callerContext
+	within   []*engine.Nested // in the leases of other locks under which the caller runs
 	decision atomic.Int32
 }
 
@@ -92,9 +93,8 @@ func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*At
 	if hidesLease(ctx, l, marked.raw) {
 		return nil, l.refuseMistake(ctx, marked, true, &Error{Kind: ErrHiddenLease})
 	}
-	parent := l.attemptContextOf(ctx)
-	a := &Attempt{locker: l, key: key.raw, lease: &Lease{}, within: parent.within}
-	err := l.take(ctx, parent.ctx, marked, l.waitOr(0), &engine.Attempt{
+	a := &Attempt{locker: l, key: key.raw, lease: &Lease{}}
+	err := l.take(ctx, a.parentOf(ctx), marked, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
 		Rerun:       l.settings.interrupted == Rerun,
@@ -103,7 +103,7 @@ func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*At
 		a.lease.attempt = a
 		return a, nil
 	}
-	parent.leave()
+	a.leave()
 	var refused *engine.Refusal
 	switch {
 	case errors.As(err, &refused) && refused.Reason == engine.Done:
@@ -222,9 +222,7 @@ func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) 
 	}
 	ctx = orBackground(ctx)
 	loss, err := a.lease.hold.End(ctx, ending, record)
-	for _, outer := range a.within {
-		outer.Release()
-	}
+	a.leave()
 	return a.lease.ended(ctx, loss, err)
 }
 

@@ -2,42 +2,48 @@ package core
 
 import (
 	"context"
-
-	"github.com/reqlock/reqlock/internal/engine"
+	"time"
 )
 
-// An attemptContext is the parent of an attempt's context: the values of the caller's context
-// without its end, as context.WithoutCancel. An attempt that is cut off in the middle would
-// have an unknown outcome, and its client sends the request again anyway.
-type attemptContext struct {
-	ctx context.Context
-	// within are the leases of other locks under which the caller runs. Unlike the caller's
-	// context, their end ends the attempt's context.
-	within []*engine.Nested
-}
+// A callerContext has the values of the context of an attempt's caller, but not its end, as
+// that of context.WithoutCancel. An attempt that is cut off in the middle would have an
+// unknown outcome, and its client sends the request again anyway. It is a part of the Attempt,
+// so that it needs no memory of its own.
+type callerContext struct{ context.Context }
 
-// attemptContextOf returns the parent of the context of an attempt that begins under ctx.
-func (l *Locker) attemptContextOf(ctx context.Context) attemptContext {
-	if l.settings.clientCancel {
-		return attemptContext{ctx: ctx}
+// Deadline returns no deadline.
+func (*callerContext) Deadline() (end time.Time, ends bool) { return }
+
+// Done returns nil: the context does not end.
+func (*callerContext) Done() <-chan struct{} { return nil }
+
+// Err returns nil.
+func (*callerContext) Err() error { return nil }
+
+// parentOf returns the parent of the context of the attempt, which begins under ctx. Unlike
+// ctx, the end of a lease of another lock under which the caller runs ends it.
+func (a *Attempt) parentOf(ctx context.Context) context.Context {
+	if a.locker.settings.clientCancel {
+		return ctx
 	}
-	c := attemptContext{ctx: context.WithoutCancel(ctx)}
+	a.caller = callerContext{ctx}
+	var parent context.Context = &a.caller
 	outer, _ := FromContext(ctx)
 	for ; outer != nil; outer = outer.parent {
-		within := outer.hold.Nest(c.ctx) //nolint:contextcheck // it is derived from the caller's, without its end
-		if within == nil {               // that lease has ended, and so has the caller's context
-			c.leave()
-			return attemptContext{ctx: ctx}
+		within := outer.hold.Nest(parent)
+		if within == nil { // that lease has ended, and so has the caller's context
+			a.leave()
+			return ctx
 		}
-		c.ctx = within.Context()
-		c.within = append(c.within, within)
+		parent = within.Context()
+		a.within = append(a.within, within)
 	}
-	return c
+	return parent
 }
 
-// leave ends the dependence on the leases of other locks.
-func (c attemptContext) leave() {
-	for _, within := range c.within {
+// leave ends the dependence of the attempt on leases of other locks.
+func (a *Attempt) leave() {
+	for _, within := range a.within {
 		within.Release()
 	}
 }
