@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -131,6 +132,42 @@ func testNoRetryAfterWhereRetryDoesNotHelp(t *testing.T, servers *deployment) {
 	var detail *core.Error
 	if errors.As(err, &detail) && detail.RetryAfter != 0 {
 		t.Errorf("%v: retry after %v", err, detail.RetryAfter)
+	}
+}
+
+// Once a request may have taken effect, NoEffect does not come back.
+func TestNoEffectEnds(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	for _, test := range []struct {
+		decided []core.Decision
+		want    core.Decision
+	}{
+		{[]core.Decision{core.NoEffect}, core.NoEffect},
+		{[]core.Decision{core.Undecided, core.NoEffect}, core.NoEffect},
+		{[]core.Decision{core.DropAnswer, core.NoEffect}, core.NoEffect},
+		{[]core.Decision{core.NoEffect, core.NoEffect}, core.NoEffect},
+		{[]core.Decision{core.NoEffect, core.Undecided}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.Undecided, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.StoreAnswer, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.DropAnswer, core.Undecided, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.Uncertain, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.Uncertain, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.Undecided, core.DropAnswer}, core.DropAnswer},
+	} {
+		attempt, err := locks.Begin(t.Context(), "k", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decided := range test.decided {
+			attempt.Decide(decided)
+		}
+		if got := attempt.Decision(); got != test.want {
+			t.Errorf("%v: %v, want %v", test.decided, got, test.want)
+		}
+		if err := attempt.Abort(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -28,14 +28,20 @@ func (a *Attempt) parentOf(ctx context.Context) context.Context {
 	}
 	a.caller = callerContext{ctx}
 	var parent context.Context = &a.caller
+	if ctx.Done() == nil {
+		return parent // the caller has detached the context from those leases
+	}
 	outer, _ := FromContext(ctx)
 	for ; outer != nil; outer = outer.parent {
 		within := outer.hold.Nest(parent)
-		if within == nil { // that lease has ended, and so has the caller's context
+		if within == nil { // that lease has ended
+			if ctx.Err() == nil {
+				continue // and the caller goes on without it
+			}
 			a.leave()
 			return ctx
 		}
-		parent = within.Context()
+		parent = within.Context() //nolint:fatcontext // one level for each lease outside
 		a.within = append(a.within, within)
 	}
 	return parent

@@ -77,3 +77,27 @@ func TestAttemptEndsWithTheLocksOutside(t *testing.T) {
 		})
 	}
 }
+
+// A caller that has detached its context from a lock, as for work that outlives the lock, begins
+// an attempt that outlives it as well.
+func TestDetachedAttemptOutlivesTheLockOutside(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	lease, err := locks.Lock(t.Context(), "outside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempt, err := locks.Begin(context.WithoutCancel(lease.Context()), "key", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := attempt.Lease().Context().Err(); err != nil {
+		t.Errorf("the lock outside is released, and the attempt has ended: %v", err)
+	}
+	if err := attempt.Abort(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

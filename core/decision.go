@@ -35,9 +35,10 @@ const (
 //		attempt.Decide(core.Uncertain)
 //	}
 //
-// The last call before the handler returns counts. Exception: once Undecided was decided after
-// NoEffect, the request may have taken effect, and another NoEffect counts as Undecided, as in a
-// handler that a middleware runs again. On a nil Attempt, Decide does nothing.
+// The last call before the handler returns counts. Exception: after Uncertain, and after Undecided
+// or StoreAnswer that came behind a NoEffect, the request may have taken effect, and a NoEffect
+// counts as Undecided, as in a handler that a middleware runs again. On a nil Attempt, Decide does
+// nothing.
 //
 // The decision also counts if the handler panics or ends its goroutine:
 //
@@ -57,21 +58,28 @@ func (a *Attempt) Decide(d Decision) {
 	}
 	for {
 		old := a.decision.Load()
-		begun := old & effectBegun
-		if Decision(old) == NoEffect && d == Undecided {
-			begun = effectBegun
+		marks := old & (saidNoEffect | effectBegun)
+		switch {
+		case d == Uncertain, marks&saidNoEffect != 0 && d != NoEffect && d != DropAnswer:
+			marks |= effectBegun
+		case d == NoEffect:
+			marks |= saidNoEffect
 		}
-		if begun != 0 && d == NoEffect {
-			d = Undecided
+		next := d
+		if marks&effectBegun != 0 && d == NoEffect {
+			next = Undecided
 		}
-		if a.decision.CompareAndSwap(old, int32(d)|begun) {
+		if a.decision.CompareAndSwap(old, int32(next)|marks) {
 			return
 		}
 	}
 }
 
-// effectBegun is a bit of an attempt's decision: Undecided was decided after NoEffect.
-const effectBegun = 1 << 8
+// Marks beside an attempt's decision.
+const (
+	saidNoEffect = 1 << 8 // NoEffect was decided
+	effectBegun  = 1 << 9 // another decision came after it that says more than that, or Uncertain
+)
 
 // Decision returns the handler's decision, or Undecided if there is none.
 func (a *Attempt) Decision() Decision {
@@ -81,5 +89,5 @@ func (a *Attempt) Decision() Decision {
 	if a == nil {
 		return Undecided
 	}
-	return Decision(a.decision.Load() &^ effectBegun)
+	return Decision(a.decision.Load() &^ (saidNoEffect | effectBegun))
 }

@@ -58,7 +58,8 @@ type Event struct {
 }
 
 // Context returns the context of the request: the one that was given to Lock, Do, Enter or
-// Begin, with the values of its trace. A middleware gives that of its request. For several
+// Begin, with the values of its trace; of an attempt only these values, see WithClientCancel. A
+// middleware gives that of its request. For several
 // keys, it may be derived from that context. In Closing and Warned it is the context of Close
 // and Check, and in Warned about an observer it is that of the event at which the observer
 // panicked. In any other Warned it is the background context. An OutcomeUnknown for

@@ -84,7 +84,14 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 		w := newWriter(outer, recorder)
 		defer w.noteBypass(exchange) // also after a panic
 		c.Request, c.Writer = running, w
+		returned := false
+		defer func() {
+			if !returned {
+				w.noteChosen(exchange)
+			}
+		}()
 		c.Next()
+		returned = true
 		for _, failure := range c.Errors[failures:] {
 			exchange.SetError(failure.Err)
 		}

@@ -110,6 +110,13 @@ func (w *writer) noteBypass(exchange *httpattempt.Exchange) {
 	}
 }
 
+// noteChosen reports to the exchange a status that a handler has set, and Gin has not sent.
+func (w *writer) noteChosen(exchange *httpattempt.Exchange) {
+	if w.chosen && !w.Written() {
+		exchange.Imply(w.status)
+	}
+}
+
 // end reports to the exchange an answer that the recorder does not see. That is the
 // answer of a handler before the middleware, for an unknown route or an error. Or Gin
 // sends the answer when the chain ends: a success that a handler has set is such an

@@ -40,6 +40,7 @@ func TestOutcomeIsUnknownIfTheHandlerDoesNotReturn(t *testing.T) {
 		"NoEffect":                  {func(r run) { r.decides(core.NoEffect) }, errRuns, errRuns},
 		"NoEffect, a stored status": {func(r run) { r.decides(core.NoEffect); r.answers(201) }, core.ErrInterrupted, core.ErrInterrupted},
 		"NoEffect, a hijack":        {func(r run) { r.decides(core.NoEffect); r.takesOver() }, core.ErrInterrupted, core.ErrInterrupted},
+		"NoEffect, a chosen status": {func(r run) { r.decides(core.NoEffect); r.x.Imply(201) }, core.ErrInterrupted, errRuns},
 		"NoEffect, and its end":     {func(r run) { r.decides(core.NoEffect); r.decides(core.Undecided) }, core.ErrInterrupted, errRuns},
 		"StoreAnswer":               {func(r run) { r.decides(core.StoreAnswer) }, core.ErrInterrupted, core.ErrInterrupted},
 		"Uncertain":                 {func(r run) { r.decides(core.Uncertain) }, core.ErrInterrupted, core.ErrInterrupted},

@@ -1,6 +1,7 @@
 package httpattempt
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
@@ -60,7 +61,8 @@ func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
 // that is stored, and then panicked.
 func (x *Exchange) mayHaveEffect(status int, returned bool) bool {
 	wasSent := x.bypassed || x.recorder.hijacked || x.recorder.PassedThrough()
-	return wasSent || x.recorder.runsOn() || !returned && status != 0 && x.stored(status)
+	chosen := cmp.Or(status, x.implied)
+	return wasSent || x.recorder.runsOn() || !returned && chosen != 0 && x.stored(chosen)
 }
 
 // isUncertain calls the function Uncertain, or returns its default.

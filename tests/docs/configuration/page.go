@@ -26,7 +26,7 @@ type table struct {
 
 // tables returns the tables of the page. Each option of their packages is in one of them.
 func tables() []table {
-	attempt := []string{"WithInterrupted", "WithMaxRecord", "WithRetention"}
+	attempt := []string{"WithClientCancel", "WithInterrupted", "WithMaxRecord", "WithRetention"}
 	isRoot := func(o Option) bool { return strings.HasPrefix(o.Where, "`New") }
 	ofAttempt := func(o Option) bool { return slices.Contains(attempt, o.Name) }
 	all := func(Option) bool { return true }

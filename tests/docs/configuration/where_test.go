@@ -31,6 +31,7 @@ func valid() map[string]core.Option {
 		"WithQuarantine":      core.WithQuarantine(time.Minute),
 		"WithRenewal":         core.WithRenewal(false),
 		"WithReplicas":        core.WithReplicas(1, 10*time.Millisecond),
+		"WithClientCancel":    core.WithClientCancel(true),
 		"WithRetention":       core.WithRetention(time.Minute),
 		"WithRetryAfter":      core.WithRetryAfter(time.Minute),
 		"WithShared":          core.WithShared(true),
