@@ -154,7 +154,10 @@ func decideDrop(e *environment) {
 // A failure frees the key, and a success is stored all the same.
 func decideNoEffect(e *environment) {
 	status := http.StatusInternalServerError
-	s := e.serveEndpoint(deciding(core.NoEffect, &status))
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+		t.attempt.Decide(core.NoEffect)
+		t.WriteHeader(status)
+	}})
 	s.runsWith(status, payment("no-effect"))
 	status = http.StatusCreated
 	s.replays(s.runsWith(status, payment("no-effect")), payment("no-effect"))
