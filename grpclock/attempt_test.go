@@ -229,6 +229,11 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 			_, _ = run(ctx)
 			return lock(ctx)
 		}, isUnknown},
+		"another try has run, and an interceptor answers": {core.ErrUnavailable, func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error) {
+			_, _ = run(ctx)
+			_, _ = lock(ctx)
+			return nil, status.Error(codes.Aborted, "mapped")
+		}, isUnknown},
 		"another try still runs": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
 			runs := make(chan struct{})
 			go func() {
@@ -372,5 +377,27 @@ func TestAttemptsWithoutAServer(t *testing.T) {
 		if m, ok := reply.(*pb.TransferReply); err != nil || !ok || m.GetCents() != 7 {
 			t.Errorf("%v, %v", reply, err)
 		}
+	}
+}
+
+// A code that frees the key says nothing if the context of the attempt had ended before.
+func TestCodeAfterTheEndOfTheContext(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, core.WithClientCancel(true))
+	call := func() error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := interceptor(ctx, transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(context.Context, any) (any, error) {
+			cancel()
+			return nil, status.Error(codes.Aborted, "no lock any more")
+		})
+		return err
+	}
+	if err := call(); status.Code(err) != codes.Aborted {
+		t.Errorf("the first call: %v", err)
+	}
+	if err := call(); reasonOf(err) != "OUTCOME_UNKNOWN" {
+		t.Errorf("the next call: %v", err)
 	}
 }

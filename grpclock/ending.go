@@ -74,8 +74,8 @@ func (c *config) judge(f Failure, refused bool, x *exchange) core.Decision {
 	case f.Code != codes.OK && c.isUncertain(f):
 		return core.Uncertain
 	case f.Panic, !c.stored(f.Code):
-		if x != nil && x.running.Load() > 0 {
-			return core.Uncertain // the handler still runs in another goroutine, as behind a timeout
+		if x != nil && (x.mayRunOn() || x.Err() != nil && c.uncertain == nil) {
+			return core.Uncertain // it runs on, this answer says nothing of the run before, or it was cut off
 		}
 		return core.DropAnswer
 	}

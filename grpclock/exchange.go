@@ -18,6 +18,7 @@ type exchange struct {
 	last     atomic.Pointer[refusal] // the last refusal by an interceptor inside
 	running  atomic.Int64            // calls that an interceptor inside has let run
 	ran      atomic.Bool             // the handler may have had its effect
+	late     atomic.Bool             // there was a refusal after that
 }
 
 // exchangeKey is the key of an exchange in its context.
@@ -53,6 +54,9 @@ func noteRefusal(ctx context.Context, r *refusal) {
 	r.inside = exchangeOf(ctx)
 	for x := r.inside; x != nil; x = x.outer {
 		x.last.Store(r)
+		if x.ran.Load() {
+			x.late.Store(true)
+		}
 	}
 }
 
@@ -119,6 +123,10 @@ func (x *exchange) hasRefusal(err error) bool {
 	var r *refusal
 	return x != nil && errors.As(err, &r) && r.isInside(x)
 }
+
+// mayRunOn reports whether the handler still runs in another goroutine, as behind a timeout, or
+// has run before an interceptor refused another try.
+func (x *exchange) mayRunOn() bool { return x.running.Load() > 0 || x.late.Load() }
 
 // isInside reports whether the refusal came from an interceptor in the exchange.
 func (r *refusal) isInside(x *exchange) bool {

@@ -96,6 +96,15 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			s.aside(r, nil)
 			s.pass(w, r, core.ErrBusy)
 		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, want: unknown},
+		"a retry after a 502 that is refused, and a 503": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, nil)
+			s.aside(r, core.ErrBusy)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, want: unknown},
+		"a retry that answers 423 itself": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, core.ErrBusy)
+			s.pass(w, r, nil)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusLocked) }, want: runs},
 		"a retry that runs behind the refusal": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			s.pass(w, r, core.ErrBusy)
 			s.pass(w, r, nil)

@@ -51,6 +51,10 @@ func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
 		if x.recorder.runsOn() || cut != nil && x.uncertain == nil {
 			return core.Uncertain // it runs on in another goroutine, or was cut off in the middle
 		}
+		if x.recorder.wasRefusedLate() {
+			x.refusedLate = true
+			return core.Uncertain // this answer says nothing of the run before
+		}
 		return core.DropAnswer
 	}
 	return core.StoreAnswer

@@ -89,6 +89,7 @@ func (p *Pass) Refused(status int, ours bool, err error) {
 	for pass := p; pass != nil; pass = pass.outer {
 		pass.refused = true
 	}
+	r.late = r.late || r.ran
 	r.ran = r.ran || !ours && status != 0 && !isClientError(status)
 	if !r.refusal.answered { // if an earlier one is the answer, no later one is
 		answered := !p.answered && r.hasAnswer()

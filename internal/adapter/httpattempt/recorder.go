@@ -43,6 +43,7 @@ type Recorder struct {
 	refusal refusal
 	running int  // requests that a middleware has let run, and that have not returned
 	ran     bool // the handler may have had its effect
+	late    bool // there was a refusal after that
 }
 
 func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {

@@ -103,6 +103,13 @@ func (r *Recorder) mayHaveRun() bool {
 	return r.ran || r.running > 0
 }
 
+// wasRefusedLate reports whether a middleware has refused the request after it may have run.
+func (r *Recorder) wasRefusedLate() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.late
+}
+
 // runsOn reports whether a handler behind a middleware of reqlock still runs, in another
 // goroutine.
 func (r *Recorder) runsOn() bool {
