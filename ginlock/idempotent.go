@@ -27,9 +27,8 @@ import (
 // The answer of the handlers behind Idempotent is first stored in Redis, and then
 // sent. Until then a recorder buffers it; the recorder is their c.Writer. FromContext
 // returns the lease. AttemptFromContext returns the attempt, with which the handlers
-// can decide what is stored.
-// The handler goes on if its client disconnects: see core.WithClientCancel.
-// For the handlers before Idempotent, c.Writer and
+// can decide what is stored. The handler goes on if its client disconnects: see
+// core.WithClientCancel. For the handlers before Idempotent, c.Writer and
 // c.Request are the same as without it. If an answer is replayed, the chain is
 // aborted.
 //

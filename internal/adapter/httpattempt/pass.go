@@ -3,8 +3,8 @@ package httpattempt
 import "context"
 
 // A Pass is a request on its way through a middleware of reqlock inside an Exchange, which
-// lets the request run or refuses it. The Exchange learns which. A nil Pass is that of a
-// request in no Exchange. Its methods do nothing.
+// lets the request run or refuses it. The Exchange learns which. A request in no Exchange has
+// a nil Pass, whose methods do nothing.
 //
 // A Pass is the context of the request behind the middleware, so that the middlewares there
 // find it. All methods are safe for concurrent use: a middleware may run a request in another
@@ -73,9 +73,9 @@ func (p *Pass) Leave() {
 }
 
 // Refused records that the middleware has refused the request. It has answered with the
-// status, or returns err to a framework that will, with a status that may be 0: not known. ours says that reqlock or the key function
-// has made this answer. Otherwise a function of the application has, which may have run the
-// request by other means.
+// status, or returns err to a framework that will. A status of 0 is not known. ours says that
+// reqlock or the key function has made this answer. Otherwise a function of the application
+// has, which may have run the request by other means.
 func (p *Pass) Refused(status int, ours bool, err error) {
 	if p == nil {
 		return
