@@ -212,6 +212,21 @@ func (a *Attempt) InterruptCause(ctx context.Context, cause error) error {
 	return a.end(ctx, engine.Interrupt, nil)
 }
 
+// CutOff returns the refusal for the client of a handler that has given no answer because its
+// context had ended. It is what a copy gets: ErrInterrupted, or ErrUnavailable with a RetryAfter
+// if the attempt was aborted, which is ErrClosed after Close. The adapter calls it after the end
+// of the attempt, and only if the request does not end in another way.
+func (a *Attempt) CutOff(aborted bool) *Error {
+	e := &Error{Kind: ErrInterrupted}
+	if aborted {
+		e.Kind, e.RetryAfter = ErrUnavailable, a.locker.settings.retryAfter
+		if errors.Is(context.Cause(a.lease.Context()), ErrClosed) {
+			e.Kind = ErrClosed
+		}
+	}
+	return e
+}
+
 // end ends the attempt by one of the four endings.
 func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) error {
 	switch {

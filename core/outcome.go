@@ -3,11 +3,13 @@ package core
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
-// An Outcome is the answer to a request that did not run. It is the same on every
-// framework. Its numbers are defined by HTTP (RFC 9110) and by gRPC's codes package.
+// An Outcome is the answer to a request that did not run, or whose handler lost its lock. It is
+// the same on every framework. Its numbers are defined by HTTP (RFC 9110) and by gRPC's codes
+// package.
 type Outcome struct {
 	// Code names the outcome for programs: "busy" or "no_key", for example.
 	Code string
@@ -29,6 +31,7 @@ type Outcome struct {
 // Numbers of gRPC's status codes, copied here so that core does not import gRPC.
 const (
 	grpcCanceled           = 1
+	grpcUnknown            = 2
 	grpcInvalidArgument    = 3
 	grpcDeadlineExceeded   = 4
 	grpcNotFound           = 5
@@ -69,12 +72,18 @@ var outcomes = [...]struct {
 }
 
 // OutcomeOf returns the answer to a request that was refused with err, and true if err is an
-// error of reqlock. It returns false for nil, for ErrSkip, for ErrLost (the handler ran, and
-// its own answer counts), and for all errors of other packages.
+// error of reqlock. It returns false for nil, for ErrSkip, and for all errors of other packages.
+//
+// The causes with which the context of a lease ends are no refusals: the handler ran, and may
+// have taken effect in part. The outcome of ErrLost, ErrMaxHold and of an ErrClosed outside of
+// an *Error is "lease_lost", also beside a refusal. It has no RetryAfter.
 func OutcomeOf(err error) (Outcome, bool) {
 	var fromKey *keyError
 	if errors.As(err, &fromKey) {
 		return Outcome{Code: "key_error", HTTP: statusOf(fromKey.err), GRPC: grpcInternal}, true
+	}
+	if hasLoss(err) {
+		return Outcome{Code: "lease_lost", HTTP: 500, GRPC: grpcUnknown}, true
 	}
 	var detail *Error
 	errors.As(err, &detail)
@@ -101,6 +110,23 @@ func OutcomeOf(err error) (Outcome, bool) {
 		}
 	}
 	return Outcome{}, false
+}
+
+// hasLoss reports whether an error contains the cause of a lease's context, and not only in a
+// refusal.
+func hasLoss(err error) bool {
+	if err == ErrLost || err == ErrClosed { //nolint:errorlint // the tree is walked here
+		return true
+	}
+	switch err := err.(type) { //nolint:errorlint // as above
+	case *Error:
+		return false
+	case interface{ Unwrap() error }:
+		return hasLoss(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(err.Unwrap(), hasLoss)
+	}
+	return false
 }
 
 // retryAfter returns the RetryAfter of the error, or the default if the error has none.

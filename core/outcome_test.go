@@ -38,7 +38,14 @@ func TestOutcomes(t *testing.T) {
 		{core.ErrInvalidKey, core.Outcome{Code: "invalid_key", HTTP: 400, GRPC: 3}},
 		{core.ErrBodyTooLarge, core.Outcome{Code: "body_too_large", HTTP: 413, GRPC: 8}},
 		{core.ErrUnavailable, core.Outcome{Code: "unavailable", HTTP: 503, GRPC: 14, RetryAfter: second}},
-		{core.ErrClosed, core.Outcome{Code: "closing", HTTP: 503, GRPC: 14, RetryAfter: second}},
+		{&core.Error{Kind: core.ErrClosed}, core.Outcome{Code: "closing", HTTP: 503, GRPC: 14, RetryAfter: second}},
+		{core.ErrLost, core.Outcome{Code: "lease_lost", HTTP: 500, GRPC: 2}},
+		{core.ErrMaxHold, core.Outcome{Code: "lease_lost", HTTP: 500, GRPC: 2}},
+		{core.ErrClosed, core.Outcome{Code: "lease_lost", HTTP: 500, GRPC: 2}},
+		{ // a step of the handler was refused, and the handler lost its own lock
+			errors.Join(&core.Error{Kind: core.ErrBusy}, core.ErrClosed),
+			core.Outcome{Code: "lease_lost", HTTP: 500, GRPC: 2},
+		},
 		{core.ErrMismatch, core.Outcome{Code: "mismatch", HTTP: 422, GRPC: 9}},
 		{core.ErrInterrupted, core.Outcome{Code: "outcome_unknown", HTTP: 409, GRPC: 9}},
 		{core.ErrUnreplayable, core.Outcome{Code: "completed_unreplayable", HTTP: 409, GRPC: 6}},
@@ -96,7 +103,7 @@ func TestOutcomesOfAContextThatEnded(t *testing.T) {
 
 func TestErrorsWithoutOutcome(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{nil, errors.New("x"), context.Canceled, context.DeadlineExceeded, core.ErrSkip, core.ErrLost, core.ErrMaxHold} {
+	for _, err := range []error{nil, errors.New("x"), context.Canceled, context.DeadlineExceeded, core.ErrSkip} {
 		if got, ok := core.OutcomeOf(err); ok || got != (core.Outcome{}) {
 			t.Errorf("%v: got %+v", err, got)
 		}

@@ -91,7 +91,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			endRefusal(c)
 			defer restore(c, r)
 			c.SetRequest(r.WithContext(ctx))
-			return next(c)
+			return answerLoss(c, ctx, next(c))
 		}
 	}, nil
 }

@@ -80,7 +80,7 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 	}
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
+		return func(c echo.Context) (left error) {
 			if config.Skipper(c) {
 				return next(c)
 			}
@@ -89,31 +89,40 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 				defer restore(c, c.Request())
 				c.SetRequest(c.Request().WithContext(pass))
 			}
-			exchange, err := endpoint.Begin(c.Request(), c, c.Path(), routeOf(c))
-			if err != nil && !errors.Is(err, core.ErrSkip) {
-				return refuse(c, err, config.ErrorHandler, pass)
+			exchange, refusal := endpoint.Begin(c.Request(), c, c.Path(), routeOf(c))
+			if refusal == nil || errors.Is(refusal, core.ErrSkip) {
+				left, refusal = serve(c, exchange, next, pass)
 			}
-			defer pass.Run().Leave()
-			endRefusal(c)
-			if err != nil {
-				return next(c)
+			if refusal != nil {
+				return refuse(c, refusal, config.ErrorHandler, pass)
 			}
-			if exchange.Replayed() {
-				exchange.Replay(c.Response())
-				return nil
-			}
-			return run(c, exchange, next)
+			return left
 		}
 	}, nil
 }
 
+// serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
+// The error left is for the middlewares outside, and cutOff is that of Exchange.Run.
+func serve(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc, pass *httpattempt.Pass) (left, cutOff error) {
+	defer pass.Run().Leave()
+	endRefusal(c)
+	switch {
+	case exchange == nil:
+		return next(c), nil
+	case exchange.Replayed():
+		exchange.Replay(c.Response())
+		return nil, nil
+	}
+	return run(c, exchange, next)
+}
+
 // run runs the handler. If the handler does not return and no part of its answer was
-// sent, run resets c.Response(), so that a middleware outside can answer. The
-// returned error is for the middlewares outside.
-func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) (left error) {
+// sent, run resets c.Response(), so that a middleware outside can answer. Its errors are those
+// of serve.
+func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) (left, cutOff error) {
 	request, response := c.Request(), c.Response()
 	before := *response
-	exchange.Run(response.Writer, request, func(recorder *httpattempt.Recorder, running *http.Request) {
+	cutOff = exchange.Run(response.Writer, request, func(recorder *httpattempt.Recorder, running *http.Request) {
 		returned := false
 		defer func() {
 			restore(c, request)
@@ -126,18 +135,22 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		response.Writer = recorder
 		err := next(c)
 		exchange.SetError(err)
+		loss, cut := lossOf(running.Context(), err), running.Context().Err() != nil
 		switch {
-		case err == nil:
-		case isEnd(err) && running.Context().Err() != nil:
+		case err == nil, loss != nil && cut: // the error of Exchange.Run answers
+		case isEnd(err) && cut:
 			left = err
 			exchange.Fail(0)
 		default:
+			if loss != nil { // of another lease
+				err = WriteError(c, loss)
+			}
 			c.Error(err)
 			exchange.Fail(failureIn(err)) // no effect if the error was rendered
 		}
 		returned = true
 	})
-	return left
+	return left, cutOff
 }
 
 // isEnd reports whether an error is that of an ended context. A middleware that ends

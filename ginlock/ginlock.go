@@ -69,7 +69,9 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		}
 		defer restore(c, r)
 		c.Request = r.WithContext(ctx)
+		failures := len(c.Errors)
 		c.Next()
+		answerLoss(c, ctx, failures)
 	}
 }
 

@@ -56,28 +56,36 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 			c.Request = c.Request.WithContext(pass)
 		}
 		exchange, err := endpoint.Begin(c.Request, c, c.FullPath(), routeOf(c))
-		if err != nil && !errors.Is(err, core.ErrSkip) {
-			cfg.refuse(c, err, pass)
-			return
+		if err == nil || errors.Is(err, core.ErrSkip) {
+			err = serve(c, exchange, pass)
 		}
-		defer pass.Run().Leave()
-		switch {
-		case err != nil:
-			c.Next()
-		case exchange.Replayed():
-			c.Abort()
-			exchange.Replay(sender{c.Writer})
-		default:
-			run(c, exchange)
+		if err != nil {
+			cfg.refuse(c, err, pass)
 		}
 	}
 }
 
+// serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
+// The error is that of Exchange.Run.
+func serve(c *gin.Context, exchange *httpattempt.Exchange, pass *httpattempt.Pass) error {
+	defer pass.Run().Leave()
+	switch {
+	case exchange == nil:
+		c.Next()
+	case exchange.Replayed():
+		c.Abort()
+		exchange.Replay(sender{c.Writer})
+	default:
+		return run(c, exchange)
+	}
+	return nil
+}
+
 // run runs the handlers behind the middleware.
-func run(c *gin.Context, exchange *httpattempt.Exchange) {
+func run(c *gin.Context, exchange *httpattempt.Exchange) error {
 	before, failures := c.Request, len(c.Errors)
 	outer := c.Writer
-	exchange.Run(sender{outer}, before, func(recorder *httpattempt.Recorder, running *http.Request) {
+	return exchange.Run(sender{outer}, before, func(recorder *httpattempt.Recorder, running *http.Request) {
 		defer restore(c, before)
 		defer func() { c.Writer = outer }()
 		w := newWriter(outer, recorder)
@@ -94,7 +102,12 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 		for _, failure := range c.Errors[failures:] {
 			exchange.SetError(failure.Err)
 		}
-		w.end(exchange, len(c.Errors) > failures)
+		switch loss := lossOf(c, running.Context(), failures); {
+		case loss == nil || w.chosen || outer.Written():
+			w.end(exchange, len(c.Errors) > failures)
+		case running.Context().Err() == nil: // another lease was lost; otherwise the error of Run answers
+			WriteError(c, loss)
+		}
 	})
 }
 

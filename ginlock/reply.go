@@ -1,6 +1,7 @@
 package ginlock
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -42,6 +43,28 @@ func (cfg *config) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 		defer func() { status, ours = guard.Refusal() }()
 		cfg.handle(c, err, guard)
 	}
+}
+
+// answerLoss answers for handlers that have given no answer because the lock was lost: Gin would
+// send an empty 200. ctx is the context of the lease. failures is the number of the errors in c
+// before the handlers.
+func answerLoss(c *gin.Context, ctx context.Context, failures int) {
+	if loss := lossOf(c, ctx, failures); loss != nil {
+		c.Errors = append(c.Errors, &gin.Error{Err: loss, Type: gin.ErrorTypePrivate})
+		WriteError(c, loss)
+	}
+}
+
+// lossOf is httpattempt.LossOf for the last error in c, if Gin would send an empty 200.
+func lossOf(c *gin.Context, ctx context.Context, failures int) error {
+	if c.Writer.Written() || c.Writer.Status() != http.StatusOK {
+		return nil
+	}
+	var left error
+	if last := c.Errors.Last(); len(c.Errors) > failures {
+		left = last.Err
+	}
+	return httpattempt.LossOf(ctx, left)
 }
 
 // handle calls the application's error handler with a guarded writer.

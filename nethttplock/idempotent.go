@@ -59,24 +59,32 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 				defer copyToOuter(r, outer)
 			}
 			exchange, err := endpoint.Begin(r, r, r.Pattern, routeOf(r))
-			if err != nil && !errors.Is(err, core.ErrSkip) {
-				c.refuse(w, r, err, pass)
-				return
+			if err == nil || errors.Is(err, core.ErrSkip) {
+				err = serve(w, r, exchange, next, pass)
 			}
-			defer pass.Run().Leave()
-			switch {
-			case err != nil:
-				next.ServeHTTP(w, r)
-			case exchange.Replayed():
-				exchange.Replay(w)
-			default:
-				exchange.Run(w, r, func(w *httpattempt.Recorder, running *http.Request) {
-					defer copyToOuter(running, r)
-					next.ServeHTTP(w, running)
-				})
+			if err != nil {
+				c.refuse(w, r, err, pass)
 			}
 		})
 	}
+}
+
+// serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
+// The error is that of Exchange.Run.
+func serve(w http.ResponseWriter, r *http.Request, exchange *httpattempt.Exchange, next http.Handler, pass *httpattempt.Pass) error {
+	defer pass.Run().Leave()
+	switch {
+	case exchange == nil:
+		next.ServeHTTP(w, r)
+	case exchange.Replayed():
+		exchange.Replay(w)
+	default:
+		return exchange.Run(w, r, func(w *httpattempt.Recorder, running *http.Request) {
+			defer copyToOuter(running, r)
+			next.ServeHTTP(w, running)
+		})
+	}
+	return nil
 }
 
 // routeOf returns the route of a request. A pattern with a slash at its end matches

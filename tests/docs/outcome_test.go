@@ -37,9 +37,10 @@ func refusals(t *testing.T) map[string]error {
 		"ErrBodyTooLarge":          core.ErrBodyTooLarge,
 		"ErrBusy":                  core.ErrBusy,
 		"ErrChanged":               core.ErrChanged,
-		"ErrClosed":                core.ErrClosed,
+		"ErrClosed":                &core.Error{Kind: core.ErrClosed},
 		"ErrHiddenLease":           core.ErrHiddenLease,
 		"ErrInterrupted":           core.ErrInterrupted,
+		"ErrLost":                  core.ErrLost,
 		"ErrInvalidKey":            core.ErrInvalidKey,
 		"ErrMismatch":              core.ErrMismatch,
 		"ErrUpgrade":               core.ErrUpgrade,
@@ -181,13 +182,13 @@ func TestWrongOutcomesAreFound(t *testing.T) {
 	const page = "| what happened | error (`errors.Is`) | HTTP | code | gRPC |\n|---|---|---|---|---|\n" +
 		"| busy | `core.ErrBusy` | 409, Retry-After | `busy` | ABORTED |\n" +
 		"| full | `ErrQueueFull` | 503 | `full` | ABORTED |\n" +
-		"| ? | `ErrLost` | 500 | `lost` | INTERNAL |\n" +
+		"| ? | `ErrSkip` | 500 | `lost` | INTERNAL |\n" +
 		"| own | its own error | its `StatusCode()`, or 500 | `key_error` | INTERNAL |\n\n" +
 		"| option | default |\n|---|---|\n| a | b |\n"
 	wrong, seen := checkOutcomes(page, refusals(t))
 	want := []string{
 		"ErrQueueFull: the HTTP status is 429", "ErrQueueFull: Retry-After", "ErrQueueFull: the code is queue_full",
-		"ErrQueueFull: the gRPC code is RESOURCE_EXHAUSTED", "unknown error: ErrLost",
+		"ErrQueueFull: the gRPC code is RESOURCE_EXHAUSTED", "unknown error: ErrSkip",
 	}
 	if !slices.Equal(wrong, want) || len(seen) != 3 {
 		t.Errorf("got %q, seen %v", wrong, seen)

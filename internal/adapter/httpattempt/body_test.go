@@ -51,7 +51,7 @@ func TestBodyThatBreaksOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			first := hijackable{httptest.NewRecorder()}
-			x.Run(first, r, func(rec *Recorder, running *http.Request) {
+			_ = x.Run(first, r, func(rec *Recorder, running *http.Request) {
 				_, _ = io.ReadAll(running.Body)
 				if test.gone {
 					cancel()

@@ -41,7 +41,7 @@ func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
 		return core.Uncertain
 	case x.refused:
 		return core.DropAnswer
-	case returned && cut != nil && (x.failed || x.hasNoOutcome()):
+	case returned && x.isCutOff(cut):
 		return core.Uncertain
 	case x.bypassed, x.recorder.hijacked:
 		return core.StoreAnswer // the status is not known, and may be a success
@@ -94,10 +94,11 @@ func (x *Exchange) failure(status int, returned bool, cut error) core.Failure {
 	return f
 }
 
-// hasNoOutcome reports whether the handler has returned without an answer. If its context
-// has ended, that does not mean success.
-func (x *Exchange) hasNoOutcome() bool {
-	return x.implied == 0 && !x.bypassed && !x.recorder.answered()
+// isCutOff reports whether the handler has returned without an answer, and its context had
+// ended, or that of a lock inside. So the lack of an answer does not mean success.
+func (x *Exchange) isCutOff(cut error) bool {
+	ended := cut != nil || x.recorder.lostInside()
+	return ended && (x.failed || x.implied == 0 && !x.bypassed && !x.recorder.answered())
 }
 
 // status returns the status of an answer, or 0 if there is none. The handler has not

@@ -2,7 +2,6 @@ package httpattempt
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
@@ -41,9 +40,12 @@ func (x *Exchange) Replayed() bool { return x.replayed }
 // Run runs the handler of a request on a Recorder, with the context of the attempt. Then it
 // ends the attempt, and sends the recorded answer to w.
 //
+// If the error is not nil, the adapter answers with it, as with a refusal: the handler has given
+// no answer, because its context had ended. An empty 200 would say that all went well.
+//
 // If the handler panics or ends its goroutine, the recorded answer is dropped: w and its
 // header are as before. The panic goes on.
-func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) {
+func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) error {
 	detached := context.WithoutCancel(r.Context()) // the attempt has to end if the client disconnects
 	leased, returned, ended := context.Background(), false, false
 	defer func() {
@@ -59,9 +61,13 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	handler(x.recorder, running)
 	returned = true
 	x.recorder.close()
-	x.end(detached, context.Cause(leased)) //nolint:contextcheck // leased only tells why it ended
+	cutOff := x.end(detached, context.Cause(leased)) //nolint:contextcheck // leased only tells why it ended
 	ended = true
+	if cutOff != nil {
+		return cutOff
+	}
 	x.send(r.Context())
+	return nil
 }
 
 // send sends the recorded answer. If that is a refusal, an Exchange around this one learns so.
@@ -88,7 +94,7 @@ func (x *Exchange) Fail(status int) { x.failed, x.left = !x.recorder.answered(),
 // Uncertain gets the last one.
 func (x *Exchange) SetError(err error) {
 	x.err = err
-	x.timedOut = x.timedOut || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	x.timedOut = x.timedOut || isContextEnd(err)
 	x.recorder.noteReturned(err)
 }
 
@@ -97,11 +103,12 @@ func (x *Exchange) Bypass() { x.bypassed = true }
 
 // end ends the attempt of a handler that has returned. The answer is sent even if Redis does
 // not store it: the Locker's observer receives that error. cut is the cause if the handler's
-// context had ended before the handler returned.
-func (x *Exchange) end(ctx context.Context, cut error) {
+// context had ended before the handler returned. The error is that of Run.
+func (x *Exchange) end(ctx context.Context, cut error) error {
 	answer, replayable := x.recorder.result(x.implied)
 	status := x.status(answer.Status, true)
-	switch x.decide(status, true, cut) {
+	decision := x.decide(status, true, cut)
+	switch decision {
 	default:
 		_ = x.attempt.InterruptCause(ctx, x.unknownCause(status, true, cut))
 	case core.DropAnswer:
@@ -109,10 +116,15 @@ func (x *Exchange) end(ctx context.Context, cut error) {
 	case core.StoreAnswer:
 		if !replayable || x.failed || x.bypassed {
 			_ = x.attempt.Seal(ctx)
-			return
+		} else {
+			_ = x.attempt.Commit(ctx, record.Encode(nil, answer))
 		}
-		_ = x.attempt.Commit(ctx, record.Encode(nil, answer))
+		return nil
 	}
+	if x.failed || !x.isCutOff(cut) {
+		return nil // there is an answer, or a middleware outside gives it
+	}
+	return x.attempt.CutOff(decision == core.DropAnswer)
 }
 
 // endAbnormally ends the attempt of a handler that has not returned. It also ends the attempt

@@ -44,6 +44,7 @@ type Recorder struct {
 	running int  // requests that a middleware has let run, and that have not returned
 	ran     bool // the handler may have had its effect
 	late    bool // there was a refusal after that
+	lost    bool // the lock of a middleware was lost while a request ran
 }
 
 func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {

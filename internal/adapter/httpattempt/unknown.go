@@ -28,7 +28,7 @@ func (x *Exchange) unknownCause(status int, returned bool, cut error) error {
 		return errUncertain
 	case !returned:
 		return errPanicked
-	case cut != nil && (x.failed || x.hasNoOutcome()):
+	case x.isCutOff(cut):
 		return errContextEnded
 	case x.refusedLate:
 		return errRanRefused

@@ -21,7 +21,7 @@ func OutcomeOf(err error) core.Outcome {
 	return core.Outcome{Code: "internal", HTTP: http.StatusInternalServerError}
 }
 
-// Write answers a request that did not run because of err.
+// Write answers a request that did not run, or whose handler lost its lock, because of err.
 func Write(w http.ResponseWriter, err error) {
 	noteOurs(w)
 	o := OutcomeOf(err)
@@ -111,6 +111,7 @@ var details = map[string]string{
 	"changed":                "The request has changed since it was seen, or its outcome is known.",
 	"upgrade":                "The request could not be locked as the server is set up.",
 	"hidden_lease":           "The request could not be locked as the server is set up.",
+	"lease_lost":             "The lock was lost while the request ran. The request may have taken effect in part.",
 	"closing":                "The server is shutting down.",
 	"unavailable":            "The lock service is unavailable.",
 	"deadline":               "The request ran out of time before it got its lock.",

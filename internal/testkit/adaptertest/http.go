@@ -36,3 +36,20 @@ func WantProblem(tb testing.TB, w *httptest.ResponseRecorder, status int, code s
 		tb.Errorf("the answer contains the key: %s", w.Body)
 	}
 }
+
+// WantLoss fails the test unless an answer is the problem that a handler's client gets if the
+// handler has lost its lease. "" is an answer of the handler's own.
+func WantLoss(tb testing.TB, w *httptest.ResponseRecorder, code string) {
+	tb.Helper()
+	statuses := map[string]int{
+		"lease_lost": http.StatusInternalServerError, "outcome_unknown": http.StatusConflict, "unavailable": http.StatusServiceUnavailable,
+		"completed_unreplayable": http.StatusConflict,
+	}
+	if code != "" {
+		WantProblem(tb, w, statuses[code], code)
+	}
+	mayRetry, isProblem := w.Header().Get("Retry-After") != "", strings.Contains(w.Body.String(), `"code"`)
+	if mayRetry != (code == "unavailable") || isProblem != (code != "") {
+		tb.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}

@@ -1,0 +1,30 @@
+package echolock
+
+import (
+	"context"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
+)
+
+// answerLoss returns the error for a request whose handler has returned err. If the handler has
+// given no answer because the lock was lost, it is the one that WriteError makes of the loss:
+// Echo would send an empty 200. ctx is the context of the lease.
+//
+// The handler has the server's own writer. So an answer counts only if it was given by
+// c.Response() or to a WebSocket.
+func answerLoss(c echo.Context, ctx context.Context, err error) error {
+	if loss := lossOf(ctx, err); loss != nil && !c.Response().Committed && !c.IsWebSocket() {
+		return WriteError(c, loss)
+	}
+	return err
+}
+
+// lossOf is httpattempt.LossOf for an error that may have a status of its own.
+func lossOf(ctx context.Context, err error) error {
+	if statusIn(err) != 0 {
+		return nil
+	}
+	return httpattempt.LossOf(ctx, err)
+}

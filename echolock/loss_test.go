@@ -1,0 +1,60 @@
+package echolock_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+)
+
+// A handler that was cut off and gives no answer must not look like a success, nor, unless
+// nothing has happened, like a refusal after which the client may try again.
+func TestHandlerThatLosesItsLease(t *testing.T) {
+	t.Parallel()
+	noEffect := func(c echo.Context) error {
+		if attempt, ok := echolock.AttemptFromContext(c); ok {
+			attempt.Decide(core.NoEffect)
+		}
+		return c.Request().Context().Err()
+	}
+	for name, test := range map[string]struct {
+		handler       echo.HandlerFunc
+		inTime        bool   // it does not wait for the end of its lease
+		lock, attempt string // the code of the answer; "" is the handler's own
+	}{
+		"no answer":                {func(echo.Context) error { return nil }, false, "lease_lost", "outcome_unknown"},
+		"no effect":                {noEffect, false, "lease_lost", "unavailable"},
+		"the context's end":        {func(c echo.Context) error { return c.Request().Context().Err() }, false, "lease_lost", "outcome_unknown"},
+		"the cause":                {func(c echo.Context) error { return context.Cause(c.Request().Context()) }, false, "lease_lost", "outcome_unknown"},
+		"the end of another lease": {func(echo.Context) error { return core.ErrClosed }, true, "lease_lost", "lease_lost"},
+		"an answer":                {func(c echo.Context) error { return c.NoContent(http.StatusOK) }, false, "", ""},
+		"an answer and the cause":  {func(c echo.Context) error { return errors.Join(c.NoContent(http.StatusOK), core.ErrLost) }, false, "", ""},
+		"an error of its own":      {func(echo.Context) error { return errors.New("own") }, false, "", ""},
+		"an HTTPError":             {func(echo.Context) error { return echo.ErrTeapot.WithInternal(core.ErrLost) }, false, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			e := newEcho()
+			handler := func(c echo.Context) error {
+				if !test.inTime {
+					<-c.Request().Context().Done()
+				}
+				return test.handler(c)
+			}
+			e.POST("/lock", handler, echolock.Middleware(locks.Locker, byKey, core.WithMaxHold(time.Millisecond)))
+			e.POST("/attempt", handler, echolock.Idempotent(locks.Locker, byKey, core.WithMaxHold(time.Millisecond)))
+			for path, code := range map[string]string{"/lock": test.lock, "/attempt": test.attempt} {
+				adaptertest.WantLoss(t, pay(t, e, path, "k", ""), code)
+			}
+		})
+	}
+}

@@ -1,0 +1,60 @@
+package ginlock_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+)
+
+// A handler that was cut off and gives no answer must not look like a success, nor, unless
+// nothing has happened, like a refusal after which the client may try again.
+func TestHandlerThatLosesItsLease(t *testing.T) {
+	t.Parallel()
+	noEffect := func(c *gin.Context) {
+		if attempt, ok := ginlock.AttemptFromContext(c); ok {
+			attempt.Decide(core.NoEffect)
+		}
+	}
+	for name, test := range map[string]struct {
+		handler       gin.HandlerFunc
+		inTime        bool   // it does not wait for the end of its lease
+		lock, attempt string // the code of the answer; "" is the handler's own
+	}{
+		"no answer":               {func(*gin.Context) {}, false, "lease_lost", "outcome_unknown"},
+		"no effect":               {noEffect, false, "lease_lost", "unavailable"},
+		"the context's end":       {func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }, false, "lease_lost", "outcome_unknown"},
+		"the cause":               {func(c *gin.Context) { _ = c.Error(context.Cause(c.Request.Context())) }, false, "lease_lost", "outcome_unknown"},
+		"the end of another":      {func(c *gin.Context) { _ = c.Error(core.ErrClosed) }, true, "lease_lost", "lease_lost"},
+		"an error of its own":     {func(c *gin.Context) { _ = c.Error(errors.New("own")) }, false, "", ""},
+		"an answer":               {func(c *gin.Context) { c.String(http.StatusOK, "done") }, false, "", ""},
+		"an answer and the cause": {func(c *gin.Context) { c.Status(http.StatusAccepted); _ = c.Error(core.ErrLost) }, false, "", ""},
+		"a status":                {func(c *gin.Context) { c.Status(http.StatusAccepted) }, false, "", ""},
+		"flushed":                 {func(c *gin.Context) { c.Writer.Flush() }, false, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t)
+			engine := gin.New()
+			handler := func(c *gin.Context) {
+				if !test.inTime {
+					<-c.Request.Context().Done()
+				}
+				test.handler(c)
+			}
+			engine.POST("/lock", ginlock.Middleware(locks.Locker, byKey, core.WithMaxHold(time.Millisecond)), handler)
+			engine.POST("/attempt", ginlock.Idempotent(locks.Locker, byKey, core.WithMaxHold(time.Millisecond)), handler)
+			for path, code := range map[string]string{"/lock": test.lock, "/attempt": test.attempt} {
+				adaptertest.WantLoss(t, adaptertest.Pay(t, engine, path, "k", ""), code)
+			}
+		})
+	}
+}
