@@ -213,14 +213,14 @@ func (a *Attempt) InterruptCause(ctx context.Context, cause error) error {
 }
 
 // CutOff returns the refusal for the client of a handler that has given no answer because its
-// context had ended. It is what a copy gets: ErrInterrupted, or ErrUnavailable with a RetryAfter
-// if the attempt was aborted, which is ErrClosed after Close. The adapter calls it after the end
-// of the attempt, and only if the request does not end in another way.
-func (a *Attempt) CutOff(aborted bool) *Error {
+// context had ended, with that cause. It is what a copy gets: ErrInterrupted. If the attempt was
+// aborted, so that a copy runs, it is ErrUnavailable with a RetryAfter, or ErrClosed after Close.
+// It is for an adapter of your own.
+func (a *Attempt) CutOff(cause error, aborted bool) *Error {
 	e := &Error{Kind: ErrInterrupted}
 	if aborted {
 		e.Kind, e.RetryAfter = ErrUnavailable, a.locker.settings.retryAfter
-		if errors.Is(context.Cause(a.lease.Context()), ErrClosed) {
+		if errors.Is(cause, ErrClosed) {
 			e.Kind = ErrClosed
 		}
 	}

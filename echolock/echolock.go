@@ -75,25 +75,45 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			if config.Skipper(c) {
-				return next(c)
+				return runUnlocked(c, next)
 			}
 			r := c.Request()
 			wait.Check(r)
 			pass := httpattempt.Enter(r.Context())
+			defer pass.Leave()
 			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, keys...)
 			if err != nil {
 				wildcards.Check(err)
 				return refuse(c, err, config.ErrorHandler, pass)
 			}
 			defer release()
-			defer pass.Run().Leave()
+			pass.Run()
 			wait.CheckBody(r)
 			endRefusal(c)
 			defer restore(c, r)
 			c.SetRequest(r.WithContext(ctx))
-			return answerLoss(c, ctx, next(c))
+			err = next(c)
+			pass.Returned(ctx)
+			return answerLoss(ctx, c, err)
 		}
 	}, nil
+}
+
+// runUnlocked runs a request as without the middleware. An Idempotent outside learns that it has
+// run.
+func runUnlocked(c echo.Context, next echo.HandlerFunc) error {
+	r := c.Request()
+	pass := httpattempt.Enter(r.Context())
+	if pass == nil {
+		return next(c)
+	}
+	defer pass.Leave()
+	defer restore(c, r)
+	c.SetRequest(r.WithContext(pass))
+	pass.Run()
+	err := next(c)
+	pass.Returned(r.Context())
+	return err
 }
 
 // restore sets the request of c to the one from before the lock: code that runs after

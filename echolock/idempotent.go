@@ -82,16 +82,20 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) (left error) {
 			if config.Skipper(c) {
-				return next(c)
+				return runUnlocked(c, next)
 			}
 			pass := httpattempt.Enter(c.Request().Context())
+			defer pass.Leave()
 			if pass != nil {
 				defer restore(c, c.Request())
 				c.SetRequest(c.Request().WithContext(pass))
 			}
 			exchange, refusal := endpoint.Begin(c.Request(), c, c.Path(), routeOf(c))
 			if refusal == nil || errors.Is(refusal, core.ErrSkip) {
-				left, refusal = serve(c, exchange, next, pass)
+				pass.Run()
+				left, refusal = serve(c, exchange, next)
+				pass.Returned(c.Request().Context())
+				pass.Leave()
 			}
 			if refusal != nil {
 				return refuse(c, refusal, config.ErrorHandler, pass)
@@ -103,8 +107,7 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 
 // serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
 // The error left is for the middlewares outside, and cutOff is that of Exchange.Run.
-func serve(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc, pass *httpattempt.Pass) (left, cutOff error) {
-	defer pass.Run().Leave()
+func serve(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) (left, cutOff error) {
 	endRefusal(c)
 	switch {
 	case exchange == nil:
@@ -134,7 +137,7 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		c.SetRequest(running)
 		response.Writer = recorder
 		err := next(c)
-		exchange.SetError(err)
+		exchange.SetError(err, statusIn(err))
 		loss, cut := lossOf(running.Context(), err), running.Context().Err() != nil
 		switch {
 		case err == nil, loss != nil && cut: // the error of Exchange.Run answers

@@ -34,6 +34,9 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		return echo.NewHTTPError(http.StatusConflict, "late").SetInternal(context.DeadlineExceeded)
 	}
 	broken := errors.New("the key function failed")
+	skipped := echolock.MiddlewareWithConfig(echolock.Config{
+		Locker: locktest.New(t).Locker, Key: literal, Skipper: func(echo.Context) bool { return true },
+	})
 	for name, test := range map[string]struct {
 		inside  echo.MiddlewareFunc
 		refusal error // of the lock, for the first try
@@ -41,22 +44,38 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		opts    []echolock.Option // of the lock
 		want    string
 	}{
-		"a refusal":                               {asIs, core.ErrBusy, charged, nil, runs},
-		"a refusal, 500":                          {asIs, broken, charged, nil, runs},
-		"a refusal, 400":                          {asIs, core.ErrNoKey, charged, nil, runs},
-		"an error handler, 423":                   {asIs, broken, charged, answering(http.StatusLocked), runs},
-		"an error handler, 422":                   {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
-		"an error handler, 500":                   {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
-		"an error handler, WriteError":            {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(echolock.WriteError)}, runs},
-		"an error handler that runs it":           {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(c echo.Context, _ error) error { return charged(c) })}, replays},
-		"a retry":                                 {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), broken, charged, nil, replays},
-		"a retry that fails":                      {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), core.ErrBusy, failing, nil, unknown},
-		"a retry, and the first error":            {tries(func(c echo.Context, first error, next echo.HandlerFunc) error { _ = next(c); return first }), broken, failing, nil, unknown},
-		"a fallback":                              {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return charged(c) }), broken, charged, nil, replays},
-		"a fallback that fails":                   {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return failing(c) }), broken, charged, nil, unknown},
-		"a fallback that fails, joined":           {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { return errors.Join(failing(c), first) }), broken, charged, nil, unknown},
-		"a fallback, and the refusal":             {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { _ = charged(c); return first }), broken, charged, nil, replays},
-		"a wrapped refusal":                       {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return fmt.Errorf("locked: %w", first) }), broken, charged, nil, runs},
+		"a refusal":                     {asIs, core.ErrBusy, charged, nil, runs},
+		"a refusal, 500":                {asIs, broken, charged, nil, runs},
+		"a refusal, 400":                {asIs, core.ErrNoKey, charged, nil, runs},
+		"an error handler, 423":         {asIs, broken, charged, answering(http.StatusLocked), runs},
+		"an error handler, 422":         {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
+		"an error handler, 500":         {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
+		"an error handler, WriteError":  {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(echolock.WriteError)}, runs},
+		"an error handler that runs it": {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(c echo.Context, _ error) error { return charged(c) })}, replays},
+		"a retry":                       {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), broken, charged, nil, replays},
+		"a retry that fails":            {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), core.ErrBusy, failing, nil, unknown},
+		"a retry, and the first error":  {tries(func(c echo.Context, first error, next echo.HandlerFunc) error { _ = next(c); return first }), broken, failing, nil, unknown},
+		"a fallback":                    {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return charged(c) }), broken, charged, nil, replays},
+		"a fallback that fails":         {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return failing(c) }), broken, charged, nil, unknown},
+		"a fallback that fails, joined": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { return errors.Join(failing(c), first) }), broken, charged, nil, unknown},
+		"a fallback, and the refusal":   {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { _ = charged(c); return first }), broken, charged, nil, replays},
+		"a wrapped refusal":             {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return fmt.Errorf("locked: %w", first) }), broken, charged, nil, runs},
+		"a fallback that fails, 502": {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error {
+			return echo.NewHTTPError(http.StatusBadGateway).SetInternal(first)
+		}), core.ErrBusy, charged, nil, unknown},
+		"a fallback that fails, wrapped": {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error {
+			return echo.NewHTTPError(http.StatusBadGateway).SetInternal(fmt.Errorf("first: %w", first))
+		}), core.ErrBusy, charged, nil, unknown},
+		"a fallback that fails, 500": {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error {
+			return fmt.Errorf("failed after: %w", first)
+		}), core.ErrBusy, charged, nil, unknown},
+		"a lock that is skipped, and a refusal": {func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error { _ = skipped(func(echo.Context) error { return nil })(c); return next(c) }
+		}, core.ErrBusy, charged, nil, unknown},
+		"a lock that is lost, and 503": {asIs, nil, func(c echo.Context) error {
+			<-c.Request().Context().Done()
+			return echo.ErrServiceUnavailable
+		}, []echolock.Option{core.WithMaxHold(time.Millisecond)}, unknown},
 		"a refusal, rendered inside":              {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), core.ErrNoKey, charged, nil, runs},
 		"a refusal that the key function answers": {asIs, errAnswered, charged, nil, runs},
 		"a success that nobody renders":           {asIs, nil, func(echo.Context) error { return errRendered }, nil, unknown},

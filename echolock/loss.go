@@ -14,7 +14,7 @@ import (
 //
 // The handler has the server's own writer. So an answer counts only if it was given by
 // c.Response() or to a WebSocket.
-func answerLoss(c echo.Context, ctx context.Context, err error) error {
+func answerLoss(ctx context.Context, c echo.Context, err error) error {
 	if loss := lossOf(ctx, err); loss != nil && !c.Response().Committed && !c.IsWebSocket() {
 		return WriteError(c, loss)
 	}

@@ -42,7 +42,10 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks := locktest.New(t)
+			locks, limit := locktest.New(t), core.WithMaxHold(time.Millisecond)
+			if test.inTime {
+				limit = core.WithMaxHold(0)
+			}
 			e := newEcho()
 			handler := func(c echo.Context) error {
 				if !test.inTime {
@@ -50,8 +53,8 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 				}
 				return test.handler(c)
 			}
-			e.POST("/lock", handler, echolock.Middleware(locks.Locker, byKey, core.WithMaxHold(time.Millisecond)))
-			e.POST("/attempt", handler, echolock.Idempotent(locks.Locker, byKey, core.WithMaxHold(time.Millisecond)))
+			e.POST("/lock", handler, echolock.Middleware(locks.Locker, byKey, limit))
+			e.POST("/attempt", handler, echolock.Idempotent(locks.Locker, byKey, limit))
 			for path, code := range map[string]string{"/lock": test.lock, "/attempt": test.attempt} {
 				adaptertest.WantLoss(t, pay(t, e, path, "k", ""), code)
 			}

@@ -56,6 +56,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		r := c.Request
 		wait.Check(r)
 		pass := httpattempt.Enter(r.Context())
+		defer pass.Leave()
 		ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, keys...)
 		if err != nil {
 			wildcards.Check(err)
@@ -63,7 +64,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 			return
 		}
 		defer release()
-		defer pass.Run().Leave()
+		pass.Run()
 		if _, bound := boundBody(c); !bound {
 			wait.CheckBody(r)
 		}
@@ -71,7 +72,8 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		c.Request = r.WithContext(ctx)
 		failures := len(c.Errors)
 		c.Next()
-		answerLoss(c, ctx, failures)
+		pass.Returned(ctx)
+		answerLoss(ctx, c, failures)
 	}
 }
 

@@ -51,13 +51,17 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 
 	return func(c *gin.Context) {
 		pass := httpattempt.Enter(c.Request.Context())
+		defer pass.Leave()
 		if pass != nil {
 			defer restore(c, c.Request)
 			c.Request = c.Request.WithContext(pass)
 		}
 		exchange, err := endpoint.Begin(c.Request, c, c.FullPath(), routeOf(c))
 		if err == nil || errors.Is(err, core.ErrSkip) {
-			err = serve(c, exchange, pass)
+			pass.Run()
+			err = serve(c, exchange)
+			pass.Returned(c.Request.Context())
+			pass.Leave()
 		}
 		if err != nil {
 			cfg.refuse(c, err, pass)
@@ -67,8 +71,7 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 
 // serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
 // The error is that of Exchange.Run.
-func serve(c *gin.Context, exchange *httpattempt.Exchange, pass *httpattempt.Pass) error {
-	defer pass.Run().Leave()
+func serve(c *gin.Context, exchange *httpattempt.Exchange) error {
 	switch {
 	case exchange == nil:
 		c.Next()
@@ -100,9 +103,9 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) error {
 		c.Next()
 		returned = true
 		for _, failure := range c.Errors[failures:] {
-			exchange.SetError(failure.Err)
+			exchange.SetError(failure.Err, 0)
 		}
-		switch loss := lossOf(c, running.Context(), failures); {
+		switch loss := lossOf(running.Context(), c, failures); {
 		case loss == nil || w.chosen || outer.Written():
 			w.end(exchange, len(c.Errors) > failures)
 		case running.Context().Err() == nil: // another lease was lost; otherwise the error of Run answers

@@ -160,3 +160,19 @@ func TestIdempotentPanicAfterHandleContext(t *testing.T) {
 		t.Errorf("the handler has run %d times", runs)
 	}
 }
+
+// A request that is routed again, and refused by the lock of that route, has not run.
+func TestIdempotentHandleContextRefused(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	defer locks.Hold(theKey)()
+	engine := gin.New()
+	engine.POST("/old", ginlock.Idempotent(locks.Locker, byKey), func(c *gin.Context) {
+		c.Request.URL.Path = "/new"
+		engine.HandleContext(c)
+	})
+	engine.POST("/new", ginlock.Middleware(locks.Locker, literal), ok)
+	for range 2 {
+		adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/old", "k", ""), http.StatusConflict, "busy")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -45,14 +46,24 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		opts    []ginlock.Option // of the lock
 		want    string
 	}{
-		"a refusal":                          {asIs, core.ErrBusy, charged, nil, runs},
-		"a refusal, 500":                     {asIs, broken, charged, nil, runs},
-		"a refusal, 400":                     {asIs, core.ErrNoKey, charged, nil, runs},
-		"an error handler, 422":              {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
-		"an error handler, 500":              {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
-		"an error handler, WriteError":       {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(ginlock.WriteError)}, runs},
-		"an error handler that runs it":      {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { charged(c) })}, replays},
-		"an error handler, only a status":    {after(func(c *gin.Context) { c.JSON(-1, "refused") }), core.ErrBusy, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.Status(http.StatusBadRequest) })}, runs},
+		"a refusal":                                    {asIs, core.ErrBusy, charged, nil, runs},
+		"a refusal, 500":                               {asIs, broken, charged, nil, runs},
+		"a refusal, 400":                               {asIs, core.ErrNoKey, charged, nil, runs},
+		"an error handler, 422":                        {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
+		"an error handler, 500":                        {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
+		"an error handler, WriteError":                 {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(ginlock.WriteError)}, runs},
+		"an error handler that runs it":                {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { charged(c) })}, replays},
+		"an error handler, only a status":              {after(func(c *gin.Context) { c.JSON(-1, "refused") }), core.ErrBusy, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.Status(http.StatusBadRequest) })}, runs},
+		"an error handler, 423, and a fallback behind": {after(func(c *gin.Context) { _, _ = c.Writer.WriteString("queued") }), core.ErrBusy, charged, answering(http.StatusLocked), unknown},
+		"a client that has gone": {func(c *gin.Context) {
+			ctx, cancel := context.WithCancel(c.Request.Context())
+			cancel()
+			c.Request = c.Request.WithContext(ctx)
+		}, nil, charged, nil, runs},
+		"a lock that is lost, and 503": {asIs, nil, func(c *gin.Context) {
+			<-c.Request.Context().Done()
+			c.Status(http.StatusServiceUnavailable)
+		}, []ginlock.Option{core.WithMaxHold(time.Millisecond)}, unknown},
 		"a fallback behind the refusal":      {after(charged), core.ErrBusy, charged, nil, unknown},
 		"errors rendered behind the refusal": {after(func(c *gin.Context) { c.JSON(http.StatusInternalServerError, "failed") }), core.ErrBusy, charged, nil, unknown},
 		"errors rendered if there is no answer": {after(func(c *gin.Context) {

@@ -42,7 +42,10 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks := locktest.New(t)
+			locks, limit := locktest.New(t), core.WithMaxHold(time.Millisecond)
+			if test.inTime {
+				limit = core.WithMaxHold(0)
+			}
 			engine := gin.New()
 			handler := func(c *gin.Context) {
 				if !test.inTime {
@@ -50,8 +53,8 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 				}
 				test.handler(c)
 			}
-			engine.POST("/lock", ginlock.Middleware(locks.Locker, byKey, core.WithMaxHold(time.Millisecond)), handler)
-			engine.POST("/attempt", ginlock.Idempotent(locks.Locker, byKey, core.WithMaxHold(time.Millisecond)), handler)
+			engine.POST("/lock", ginlock.Middleware(locks.Locker, byKey, limit), handler)
+			engine.POST("/attempt", ginlock.Idempotent(locks.Locker, byKey, limit), handler)
 			for path, code := range map[string]string{"/lock": test.lock, "/attempt": test.attempt} {
 				adaptertest.WantLoss(t, adaptertest.Pay(t, engine, path, "k", ""), code)
 			}

@@ -38,6 +38,7 @@ func (cfg *config) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 	case c.Writer.Written():
 	case cfg.onError == nil:
 		WriteError(c, err)
+		c.Writer.WriteHeaderNow() // of an answer without a body
 	default:
 		guard := httpreply.NewGuard(c.Writer, err)
 		defer func() { status, ours = guard.Refusal() }()
@@ -48,15 +49,15 @@ func (cfg *config) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 // answerLoss answers for handlers that have given no answer because the lock was lost: Gin would
 // send an empty 200. ctx is the context of the lease. failures is the number of the errors in c
 // before the handlers.
-func answerLoss(c *gin.Context, ctx context.Context, failures int) {
-	if loss := lossOf(c, ctx, failures); loss != nil {
+func answerLoss(ctx context.Context, c *gin.Context, failures int) {
+	if loss := lossOf(ctx, c, failures); loss != nil {
 		c.Errors = append(c.Errors, &gin.Error{Err: loss, Type: gin.ErrorTypePrivate})
 		WriteError(c, loss)
 	}
 }
 
 // lossOf is httpattempt.LossOf for the last error in c, if Gin would send an empty 200.
-func lossOf(c *gin.Context, ctx context.Context, failures int) error {
+func lossOf(ctx context.Context, c *gin.Context, failures int) error {
 	if c.Writer.Written() || c.Writer.Status() != http.StatusOK {
 		return nil
 	}

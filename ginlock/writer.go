@@ -106,7 +106,7 @@ func (w *writer) Pusher() http.Pusher { return w.outer.Pusher() }
 // engine.HandleContext does.
 func (w *writer) noteBypass(exchange *httpattempt.Exchange) {
 	if !w.Written() && w.outer.Written() {
-		exchange.Bypass()
+		exchange.Bypass(w.outer.Status())
 	}
 }
 

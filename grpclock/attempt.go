@@ -12,13 +12,14 @@ import (
 
 // run runs a handler as an attempt, and ends the attempt before the answer is sent.
 // An error while the attempt ends does not change the answer.
-func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc.UnaryHandler) (reply any, err error) {
+func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, handler grpc.UnaryHandler) (reply any, err error) {
 	interrupt := func(cause error) func(context.Context) error {
 		return func(ctx context.Context) error { return a.InterruptCause(ctx, cause) }
 	}
 	end, returned := interrupt(errDeciderPanicked), false // stays if an option's function panics
-	outer, ran := exchangeOf(ctx).begin(), true
-	defer func() { outer.leave(ran) }()
+	p.ran = true
+	leased := a.Lease().Context()
+	inside, exchange := newExchange(leased)
 	defer func() {
 		_ = end(context.WithoutCancel(ctx)) // also after the client has disconnected
 	}()
@@ -27,32 +28,34 @@ func (c *config) run(ctx context.Context, a *core.Attempt, req any, handler grpc
 			return
 		}
 		failure := Failure{Code: codes.Unknown, Panic: true}
-		if c.decide(a.Decision(), failure, false, nil) == core.DropAnswer {
+		if c.decide(a.Decision(), failure, false, exchange) == core.DropAnswer {
 			end = a.Abort
 			return
 		}
-		end = interrupt(unknownCause(a.Decision(), failure, false, nil))
+		end = interrupt(unknownCause(a.Decision(), failure, false, exchange))
 	}()
-	inside, exchange := newExchange(a.Lease().Context())
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
-	if exchange.last.Load() != nil {
-		pushBack(ctx, err)
-	}
+	err = lossOf(leased, err) //nolint:contextcheck // as above
 	failure, refused := Failure{Code: codeOf(err), Err: err}, exchange.isRefusal(err)
 	decision := c.decide(a.Decision(), failure, refused, exchange)
-	ran = !refused || decision != core.DropAnswer
+	p.ran, p.returned = !refused || decision != core.DropAnswer, true
 	switch decision {
 	default:
+		p.interrupt()
 		end = interrupt(unknownCause(a.Decision(), failure, refused, exchange))
 	case core.DropAnswer:
 		end = a.Abort
+		if isLoss(err) { // nothing has happened, so the client may try again
+			err = newRefusal(StatusOf(a.CutOff(context.Cause(leased), true)), err) //nolint:contextcheck // as above
+		}
 	case core.StoreAnswer:
 		end = a.Seal // also if encoding panics
 		if record, ok := exchange.metadata.encode(reply, err); ok {
 			end = func(ctx context.Context) error { return a.Commit(ctx, record) }
 		}
 	}
+	pushBack(ctx, err)
 	return reply, err
 }
 

@@ -234,6 +234,22 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 			_, _ = lock(ctx)
 			return nil, status.Error(codes.Aborted, "mapped")
 		}, isUnknown},
+		"a fallback fails, and its status has another code": {core.ErrNoKey, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, err := lock(ctx)
+			return nil, internalError{err}
+		}, isUnknown},
+		"a fallback fails, and is ABORTED": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, _ = lock(ctx)
+			return nil, status.Error(codes.Aborted, "charged, perhaps")
+		}, isUnknown},
+		"a try panics, and it is ABORTED": {core.ErrUnavailable, func(ctx context.Context, _, _ func(context.Context) (any, error)) (_ any, err error) {
+			defer func() { _, err = recover(), status.Error(codes.Aborted, "charged, perhaps") }()
+			return grpclock.UnaryServerInterceptor(locker, grpclock.Literal("panics"))(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+				func(context.Context, any) (any, error) { panic("a bug") })
+		}, isUnknown},
+		"a call to another service ends late": {core.ErrUnavailable, func(context.Context, func(context.Context) (any, error), func(context.Context) (any, error)) (any, error) {
+			return nil, fmt.Errorf("%w: %w", status.Error(codes.Aborted, "paused"), status.Error(codes.DeadlineExceeded, "charged, perhaps"))
+		}, isUnknown},
 		"another try still runs": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
 			runs := make(chan struct{})
 			go func() {
@@ -401,3 +417,12 @@ func TestCodeAfterTheEndOfTheContext(t *testing.T) {
 		t.Errorf("the next call: %v", err)
 	}
 }
+
+// An internalError is sent as INTERNAL, whatever it wraps.
+type internalError struct{ error }
+
+// GRPCStatus returns the status.
+func (internalError) GRPCStatus() *status.Status { return status.New(codes.Internal, "") }
+
+// Unwrap returns the cause.
+func (e internalError) Unwrap() error { return e.error }

@@ -1,7 +1,6 @@
 package grpclock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -39,7 +38,7 @@ func saysNothing(code codes.Code) bool { return !deterministic(code) && !frees(c
 // decide returns how the attempt of a handler ends: StoreAnswer, DropAnswer or Uncertain.
 // What decides is, in this order: the handler's decision, a refusal, WithUncertain and
 // WithStored. refused means that the call ends with the refusal of an interceptor behind this
-// one. x is the exchange of a handler that has returned.
+// one. x is the exchange of the handler.
 func (c *config) decide(decision core.Decision, f Failure, refused bool, x *exchange) core.Decision {
 	switch decision {
 	case core.Uncertain, core.DropAnswer:
@@ -53,8 +52,7 @@ func (c *config) decide(decision core.Decision, f Failure, refused bool, x *exch
 		return c.judge(f, refused, x)
 	case core.NoEffect:
 		judged := c.judge(f, refused, x)
-		runsOn := x != nil && x.running.Load() > 0
-		if judged == core.Uncertain && !runsOn {
+		if judged == core.Uncertain && !x.runsOn() {
 			return core.DropAnswer
 		}
 		return judged
@@ -69,17 +67,26 @@ func (c *config) judge(f Failure, refused bool, x *exchange) core.Decision {
 		return core.Uncertain
 	case refused:
 		return core.DropAnswer
-	case x.hasRefusal(f.Err): // beside another error, which may be the handler's
+	case x.hasRefusal(f.Err): // with another code, or beside another error, which may be the handler's
 		return core.Uncertain
 	case f.Code != codes.OK && c.isUncertain(f):
 		return core.Uncertain
 	case f.Panic, !c.stored(f.Code):
-		if x != nil && (x.mayRunOn() || x.Err() != nil && c.uncertain == nil) {
-			return core.Uncertain // it runs on, this answer says nothing of the run before, or it was cut off
+		if c.mayHaveEnded(x) {
+			return core.Uncertain
 		}
 		return core.DropAnswer
 	}
 	return core.StoreAnswer
+}
+
+// mayHaveEnded reports whether the call may have ended in another way than its status says, which
+// is a failure that frees the key: it runs on, was refused late, was cut off, or ended unknown
+// inside. Or an interceptor inside has refused it, and something else has answered, which may have
+// run it by other means.
+func (c *config) mayHaveEnded(x *exchange) bool {
+	cut := x.Err() != nil || x.broken.Load() || x.last.Load() != nil
+	return x.runsOn() || x.late.Load() || cut && c.uncertain == nil
 }
 
 // Causes of an unknown outcome, for core.Attempt.InterruptCause. They contain nothing from the
@@ -99,9 +106,9 @@ func unknownCause(decision core.Decision, f Failure, refused bool, x *exchange) 
 		return errUncertain
 	case f.Panic:
 		return errHandlerPanicked
-	case x.running.Load() > 0:
+	case x.runsOn():
 		return errRunsOn
-	case refused:
+	case refused, x.last.Load() != nil:
 		return errRanRefused
 	}
 	return fmt.Errorf("reqlock: the handler ended with code %v", f.Code)
@@ -115,11 +122,5 @@ func (c *config) isUncertain(f Failure) bool {
 	if !f.Panic && saysNothing(f.Code) {
 		return !c.stored(f.Code)
 	}
-	return f.Panic || isContextEnd(f.Err)
-}
-
-// isContextEnd reports whether a handler's error says that a context has ended, also below a
-// status that an interceptor made of it.
-func isContextEnd(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return f.Panic || isTimeout(f.Err)
 }

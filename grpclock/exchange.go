@@ -14,11 +14,14 @@ import (
 type exchange struct {
 	context.Context
 	metadata metadataRecorder
-	outer    *exchange               // around this one, or nil
-	last     atomic.Pointer[refusal] // the last refusal by an interceptor inside
-	running  atomic.Int64            // calls that an interceptor inside has let run
-	ran      atomic.Bool             // the handler may have had its effect
-	late     atomic.Bool             // there was a refusal after that
+	outer    *exchange // around this one, or nil
+
+	// What the interceptors of reqlock inside have done: see pass.
+	last   atomic.Pointer[refusal] // the last refusal
+	inside atomic.Int64            // calls that have entered an interceptor, and have not left it
+	ran    atomic.Bool             // the handler may have had its effect
+	late   atomic.Bool             // there was a refusal after that
+	broken atomic.Bool             // a call has panicked, or lost its lock, or an attempt inside is unknown
 }
 
 // exchangeKey is the key of an exchange in its context.
@@ -60,44 +63,10 @@ func noteRefusal(ctx context.Context, r *refusal) {
 	}
 }
 
-// pass lets a call run behind an interceptor. Unless the call ends with a refusal of an
-// interceptor inside, its handler may have had its effect.
-func pass(outside, ctx context.Context, req any, handler grpc.UnaryHandler) (reply any, err error) {
-	x := exchangeOf(outside)
-	if x == nil {
-		return handler(ctx, req)
-	}
-	ran := true
-	x.begin()
-	defer func() { x.leave(ran) }()
-	reply, err = handler(ctx, req)
-	ran = !x.isRefusal(err)
-	return reply, err
-}
-
-// begin counts a call that an interceptor inside lets run. It does nothing on nil.
-func (x *exchange) begin() *exchange {
-	if x != nil {
-		x.running.Add(1)
-	}
-	return x
-}
-
-// leave counts its end. ran says that the handler may have had its effect. It does nothing on
-// nil.
-func (x *exchange) leave(ran bool) {
-	if x == nil {
-		return
-	}
-	if ran {
-		x.ran.Store(true)
-	}
-	x.running.Add(-1)
-}
-
 // isRefusal reports whether an error is the refusal of an interceptor inside, or wraps only
-// that, or has the same status. A refusal that is joined with another error does not count,
-// because that may be the handler's.
+// that, and is sent with its code, or has the same status. A refusal that is joined with another
+// error does not count, because that may be the handler's, and neither does a status without an
+// ErrorInfo of reqlock, which an error handler may have chosen.
 func (x *exchange) isRefusal(err error) bool {
 	last := x.last.Load()
 	if last == nil || err == nil {
@@ -105,7 +74,7 @@ func (x *exchange) isRefusal(err error) bool {
 	}
 	for link := err; link != nil; {
 		if r, is := link.(*refusal); is { //nolint:errorlint // the chain is walked here
-			return r.isInside(x)
+			return r.isInside(x) && codeOf(err) == r.status.Code()
 		}
 		wrapper, wraps := link.(interface{ Unwrap() error })
 		if !wraps {
@@ -114,7 +83,7 @@ func (x *exchange) isRefusal(err error) bool {
 		link = wrapper.Unwrap()
 	}
 	_, joined := err.(interface{ Unwrap() []error })
-	return !joined && proto.Equal(sent(err).Proto(), last.status.Proto())
+	return !joined && isOurs(last.status) && proto.Equal(sent(err).Proto(), last.status.Proto())
 }
 
 // hasRefusal reports whether an error contains the refusal of an interceptor inside. It is false
@@ -124,9 +93,9 @@ func (x *exchange) hasRefusal(err error) bool {
 	return x != nil && errors.As(err, &r) && r.isInside(x)
 }
 
-// mayRunOn reports whether the handler still runs in another goroutine, as behind a timeout, or
-// has run before an interceptor refused another try.
-func (x *exchange) mayRunOn() bool { return x.running.Load() > 0 || x.late.Load() }
+// runsOn reports whether the call still runs behind an interceptor, or waits for its lock, in
+// another goroutine, as behind a timeout.
+func (x *exchange) runsOn() bool { return x.inside.Load() > 0 }
 
 // isInside reports whether the refusal came from an interceptor in the exchange.
 func (r *refusal) isInside(x *exchange) bool {
@@ -138,6 +107,6 @@ func (r *refusal) isInside(x *exchange) bool {
 	return false
 }
 
-// mayHaveRun reports whether the handler may have run behind an interceptor inside, or may
-// still run there.
-func (x *exchange) mayHaveRun() bool { return x.ran.Load() || x.running.Load() > 0 }
+// mayHaveRun reports whether the handler may have run behind an interceptor inside, or still runs
+// or waits there.
+func (x *exchange) mayHaveRun() bool { return x.ran.Load() || x.runsOn() }

@@ -43,12 +43,16 @@ func UnaryServerInterceptor[K string | core.Key](l *core.Locker, key func(*Call)
 func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	c.warnOfUnlocked()
 	call := NewCall(ctx, info.FullMethod, req)
+	pass := enter(ctx)
+	defer pass.leave()
 	locked, release, err := core.Enter(ctx, c.locks, call, c.keys...)
 	if err != nil {
 		return nil, c.refuse(call, err)
 	}
 	defer release()
-	return pass(ctx, locked, req, handler)
+	reply, err := pass.run(locked, req, handler)
+	pushBack(ctx, err)
+	return reply, err
 }
 
 // StreamServerInterceptor is UnaryServerInterceptor for streams. The lock is
@@ -87,7 +91,9 @@ func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return c.refuse(opening, err)
 	}
 	defer release()
-	return handler(srv, &lockedStream{ss, locked})
+	err = lossOf(locked, handler(srv, &lockedStream{ss, locked}))
+	pushBack(ctx, err)
+	return err
 }
 
 // lockedStream is a stream that has its lock from the beginning.

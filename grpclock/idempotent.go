@@ -59,21 +59,23 @@ func idempotentOf[K string | core.Key](name string, l *core.Locker, key func(*Ca
 func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	c.warnOfUnlocked()
 	call := NewCall(ctx, info.FullMethod, req)
+	pass := enter(ctx)
+	defer pass.leave()
 	if c.optional != nil && c.optional(call) {
-		return pass(ctx, ctx, req, handler)
+		return pass.run(ctx, req, handler)
 	}
 	attempt, err := c.begin(call)
 	switch {
 	case errors.Is(err, core.ErrSkip):
-		return pass(ctx, ctx, req, handler)
+		return pass.run(ctx, req, handler)
 	case err != nil:
 		return nil, c.refuse(call, err)
 	}
 	if stored, ok := attempt.Replay(); ok {
-		exchangeOf(ctx).begin().leave(true) // the call ran before
+		pass.ran, pass.returned = true, true // before
 		return c.replay(call, stored)
 	}
-	return c.run(ctx, attempt, req, handler)
+	return c.run(ctx, &pass, attempt, req, handler)
 }
 
 // begin begins an attempt for a call. Its error is an error of core, or core.ErrSkip.

@@ -80,4 +80,14 @@ func statusIn(err error) *status.Status {
 	return nil
 }
 
+// isOurs reports whether a status is one of StatusOf.
+func isOurs(s *status.Status) bool {
+	for _, detail := range s.Details() {
+		if info, is := detail.(*errdetails.ErrorInfo); is && info.GetDomain() == domain {
+			return true
+		}
+	}
+	return false
+}
+
 func isFailure(s *status.Status) bool { return s.Code() != codes.OK }

@@ -49,7 +49,7 @@ func TestStatusOf(t *testing.T) {
 		"a status as cause": {&core.Error{Kind: core.ErrUnavailable, Cause: own.Err()}, codes.Unavailable, "UNAVAILABLE"},
 		"unknown":           {errors.New("x"), codes.Internal, "INTERNAL"},
 		"OK":                {okError{}, codes.Internal, "INTERNAL"},
-		"lost":              {core.ErrLost, codes.Internal, "INTERNAL"},
+		"lost":              {core.ErrLost, codes.Unknown, "LEASE_LOST"},
 		"nil":               {nil, codes.Internal, "INTERNAL"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,6 +53,7 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 		adapter.Must(next != nil, "Idempotent needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			pass := httpattempt.Enter(r.Context())
+			defer pass.Leave()
 			if pass != nil {
 				outer := r
 				r = r.WithContext(pass) //nolint:contextcheck // pass is derived from its context
@@ -60,7 +61,10 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 			}
 			exchange, err := endpoint.Begin(r, r, r.Pattern, routeOf(r))
 			if err == nil || errors.Is(err, core.ErrSkip) {
-				err = serve(w, r, exchange, next, pass)
+				pass.Run()
+				err = serve(w, r, exchange, next)
+				pass.Returned(r.Context())
+				pass.Leave()
 			}
 			if err != nil {
 				c.refuse(w, r, err, pass)
@@ -71,8 +75,7 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 
 // serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
 // The error is that of Exchange.Run.
-func serve(w http.ResponseWriter, r *http.Request, exchange *httpattempt.Exchange, next http.Handler, pass *httpattempt.Pass) error {
-	defer pass.Run().Leave()
+func serve(w http.ResponseWriter, r *http.Request, exchange *httpattempt.Exchange, next http.Handler) error {
 	switch {
 	case exchange == nil:
 		next.ServeHTTP(w, r)

@@ -53,6 +53,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			wait.Check(r)
 			pass := httpattempt.Enter(r.Context())
+			defer pass.Leave()
 			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, r, keys...)
 			if err != nil {
 				wildcards.Check(err)
@@ -60,12 +61,12 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 				return
 			}
 			defer release()
-			defer pass.Run().Leave()
+			pass.Run()
 			wait.CheckBody(r)
 			locked := r.WithContext(ctx)
 			defer copyToOuter(locked, r)
 			next.ServeHTTP(w, locked)
-			pass.NoteLoss(ctx)
+			pass.Returned(ctx)
 		})
 	}
 }

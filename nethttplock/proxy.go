@@ -46,9 +46,11 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tries := &tries{pass: httpattempt.Enter(r.Context())}
-		defer tries.pass.Run().Leave()
+		defer tries.pass.Leave()
+		tries.pass.Run()
 		ctx := context.WithValue(tries.pass.Inside(r.Context()), triesKey{}, tries)
 		traced.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(ctx, tries.trace())))
+		tries.pass.Returned(r.Context())
 	})
 }
 

@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
@@ -101,6 +103,37 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			s.aside(r, core.ErrBusy)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, want: unknown},
+		"a retry that fails, and a 503": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, core.ErrBusy)
+			s.aside(r, nil)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, want: unknown},
+		"a fallback handler that fails with 503": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, core.ErrBusy)
+			s.charge(w, r)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, want: unknown},
+		"a panic that is recovered": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			defer func() {
+				_ = recover()
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}()
+			s.pass(w, r, nil)
+		}, charge: func(http.ResponseWriter, *http.Request) { panic("charged, perhaps") }, want: unknown},
+		"a second Idempotent that is uncertain": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), nethttplock.WithoutFingerprint())
+			inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, nil) })).ServeHTTP(w, r)
+		}, charge: func(w http.ResponseWriter, r *http.Request) {
+			attempt, _ := nethttplock.AttemptFromContext(r.Context())
+			attempt.Decide(core.Uncertain)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, want: unknown},
+		"an error handler, 423, and a fallback behind it": {
+			middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+				s.pass(w, r, core.ErrBusy)
+				s.charge(w, r)
+			}, charge: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "queued") },
+			opts: []nethttplock.Option{reject(423)}, want: unknown,
+		},
 		"a retry that answers 423 itself": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			s.aside(r, core.ErrBusy)
 			s.pass(w, r, nil)
@@ -240,16 +273,38 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 // one that a timeout in between has given up.
 func TestRefusalBesideATryThatRuns(t *testing.T) {
 	t.Parallel()
-	for name, gaveUp := range map[string]func(w http.ResponseWriter, r *http.Request, locked http.Handler){
-		"another try is refused": func(w http.ResponseWriter, r *http.Request, locked http.Handler) { locked.ServeHTTP(w, r) },
-		"a timeout": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	refused := func(w http.ResponseWriter, r *http.Request, locked http.Handler, _ func()) { locked.ServeHTTP(w, r) }
+	timeout := func(w http.ResponseWriter, _ *http.Request, _ http.Handler, _ func()) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	for name, gaveUp := range map[string]func(w http.ResponseWriter, r *http.Request, locked http.Handler, end func()){
+		"another try is refused": refused,
+		"a timeout":              timeout,
+		"another try is refused, and 503 when both have ended": func(w http.ResponseWriter, r *http.Request, locked http.Handler, end func()) {
+			locked.ServeHTTP(httptest.NewRecorder(), r)
+			end()
 			w.WriteHeader(http.StatusServiceUnavailable)
+		},
+		"a timeout of a try that waits": func(w http.ResponseWriter, r *http.Request, _ http.Handler, end func()) {
+			locks := locktest.New(t)
+			free := locks.Hold(theKey)
+			queued := nethttplock.Middleware(locks.Locker, literal, core.WithWait(time.Minute))(http.NotFoundHandler())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				queued.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
+			}()
+			locks.AwaitWaiting(theKey, 1)
+			end()
+			w.WriteHeader(http.StatusServiceUnavailable)
+			t.Cleanup(func() { free(); <-ended })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			locks, _ := adaptertest.Locker(t)
 			runs, end, ended := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
+			finish := sync.OnceFunc(func() { close(end) })
 			locked := nethttplock.Middleware(locks, literal)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				runs <- struct{}{}
 				<-end
@@ -260,11 +315,11 @@ func TestRefusalBesideATryThatRuns(t *testing.T) {
 					locked.ServeHTTP(httptest.NewRecorder(), r)
 				}()
 				suite.Receive(t, "the first try runs", runs)
-				gaveUp(w, r, locked)
+				gaveUp(w, r, locked, func() { finish(); <-ended })
 			}))
 			adaptertest.Pay(t, h, "/", "key", "")
 			wantCode(t, adaptertest.Pay(t, h, "/", "key", ""), "outcome_unknown")
-			close(end)
+			finish()
 			<-ended
 		})
 	}
@@ -279,6 +334,7 @@ func TestLateRefusalsInsideIdempotent(t *testing.T) {
 	var late sync.WaitGroup
 	h := nethttplock.Idempotent(locks, byKey)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		late.Go(func() {
+			<-r.Context().Done()
 			for range 20 {
 				locked.ServeHTTP(httptest.NewRecorder(), r)
 			}

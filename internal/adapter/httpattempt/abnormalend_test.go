@@ -31,7 +31,7 @@ func TestOutcomeIsUnknownIfTheHandlerDoesNotReturn(t *testing.T) {
 		"a 503":           {func(r run) { r.answers(503) }, core.ErrInterrupted, errRuns},
 		"a stored status": {func(r run) { r.answers(201) }, core.ErrInterrupted, core.ErrInterrupted},
 		"a disconnect":    {func(r run) { r.cancel() }, core.ErrInterrupted, errRuns},
-		"a bypass":        {func(r run) { r.x.Bypass() }, core.ErrInterrupted, core.ErrInterrupted},
+		"a bypass":        {func(r run) { r.x.Bypass(200) }, core.ErrInterrupted, core.ErrInterrupted},
 		"a hijack":        {func(r run) { r.takesOver() }, core.ErrInterrupted, core.ErrInterrupted},
 		"DropAnswer": {func(r run) {
 			r.decides(core.DropAnswer)

@@ -25,16 +25,19 @@ func TestBodyThatBreaksOff(t *testing.T) {
 		read error
 		gone bool // the client
 		want error
+		with int // the status of the answer
 	}{
-		"nothing":                    {io.EOF, false, errReplays},
-		"a connection that ends":     {io.ErrUnexpectedEOF, false, core.ErrInterrupted},
-		"a connection that is reset": {&net.OpError{Op: "read", Err: errors.New("reset")}, false, core.ErrInterrupted},
-		"a stream that is reset":     {errors.New("stream error"), true, core.ErrInterrupted},
-		"an end before its length":   {errors.New("only wrote 3 bytes"), false, core.ErrInterrupted},
-		"a limit of net/http":        {&http.MaxBytesError{Limit: 1}, false, errReplays},
-		"a limit of a middleware":    {errors.New("413"), false, errReplays},
-		"malformed content":          {gzip.ErrChecksum, false, errReplays},
-		"a read after Close":         {http.ErrBodyReadAfterClose, false, errReplays},
+		"nothing":                    {io.EOF, false, errReplays, 400},
+		"an end, and a redirect":     {io.ErrUnexpectedEOF, false, core.ErrInterrupted, 303},
+		"a whole body, redirected":   {io.EOF, false, errReplays, 303},
+		"a connection that ends":     {io.ErrUnexpectedEOF, false, core.ErrInterrupted, 400},
+		"a connection that is reset": {&net.OpError{Op: "read", Err: errors.New("reset")}, false, core.ErrInterrupted, 400},
+		"a stream that is reset":     {errors.New("stream error"), true, core.ErrInterrupted, 400},
+		"an end before its length":   {errors.New("only wrote 3 bytes"), false, core.ErrInterrupted, 400},
+		"a limit of net/http":        {&http.MaxBytesError{Limit: 1}, false, errReplays, 400},
+		"a limit of a middleware":    {errors.New("413"), false, errReplays, 400},
+		"malformed content":          {gzip.ErrChecksum, false, errReplays, 400},
+		"a read after Close":         {http.ErrBodyReadAfterClose, false, errReplays, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := func(*http.Request) ([]byte, error) { return nil, nil }
@@ -56,7 +59,7 @@ func TestBodyThatBreaksOff(t *testing.T) {
 				if test.gone {
 					cancel()
 				}
-				rec.WriteHeader(http.StatusBadRequest)
+				rec.WriteHeader(test.with)
 			})
 			if got := next(t, endpoint, name, first.ResponseRecorder); !errors.Is(got, test.want) {
 				t.Errorf("next: %v, want %v", got, test.want)

@@ -34,7 +34,7 @@ func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
 // judge is decide for a handler whose decision leaves it to the answer.
 func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
 	x.refused = returned && x.recorder.endsRefused(status, x.custom)
-	fails := !returned || x.failed || status < http.StatusOK || status >= http.StatusBadRequest
+	fails := !returned || x.failed || status < http.StatusOK || status >= x.leastFailure()
 	switch {
 	case x.refused && x.recorder.mayHaveRun():
 		x.refused, x.refusedLate = false, true
@@ -48,16 +48,32 @@ func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
 	case fails && x.isUncertain(x.failure(status, returned, cut)):
 		return core.Uncertain
 	case x.failed, status == 0, !x.stored(status), fails && x.body.err() != nil:
-		if x.recorder.runsOn() || cut != nil && x.uncertain == nil {
-			return core.Uncertain // it runs on in another goroutine, or was cut off in the middle
-		}
-		if x.recorder.wasRefusedLate() {
-			x.refusedLate = true
-			return core.Uncertain // this answer says nothing of the run before
+		if x.mayHaveEnded(cut) {
+			return core.Uncertain
 		}
 		return core.DropAnswer
 	}
 	return core.StoreAnswer
+}
+
+// mayHaveEnded reports whether the request may have ended in another way than its answer says,
+// which is a failure that frees the key: it runs on, was refused late, was cut off, or ended
+// unknown inside. Or a middleware inside has refused it, and something else has answered, which
+// may have run it by other means.
+func (x *Exchange) mayHaveEnded(cut error) bool {
+	early, late := x.recorder.wasRefused()
+	x.refusedLate = late || early && x.uncertain == nil
+	cutOff := cut != nil || x.recorder.wasBroken()
+	return x.recorder.runsOn() || x.refusedLate || cutOff && x.uncertain == nil
+}
+
+// leastFailure returns the least status that is a failure: after a body that broke off, a
+// redirect may lead to an error.
+func (x *Exchange) leastFailure() int {
+	if x.body.err() != nil {
+		return http.StatusMultipleChoices
+	}
+	return http.StatusBadRequest
 }
 
 // mayHaveEffect reports whether a handler that has decided NoEffect may have taken effect all
@@ -97,7 +113,7 @@ func (x *Exchange) failure(status int, returned bool, cut error) core.Failure {
 // isCutOff reports whether the handler has returned without an answer, and its context had
 // ended, or that of a lock inside. So the lack of an answer does not mean success.
 func (x *Exchange) isCutOff(cut error) bool {
-	ended := cut != nil || x.recorder.lostInside()
+	ended := cut != nil || x.recorder.wasBroken()
 	return ended && (x.failed || x.implied == 0 && !x.bypassed && !x.recorder.answered())
 }
 
@@ -105,6 +121,8 @@ func (x *Exchange) isCutOff(cut error) bool {
 // returned, or its answer has the status answered.
 func (x *Exchange) status(answered int, returned bool) int {
 	switch {
+	case x.bypassed:
+		return x.around
 	case x.failed:
 		return x.left
 	case returned, x.recorder.answered():

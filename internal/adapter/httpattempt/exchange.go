@@ -21,15 +21,17 @@ type Exchange struct {
 
 	recorder *Recorder
 	pass     Pass  // the context of the handler
+	outer    *Pass // in an Exchange around this one
 	body     body  // of the request
 	implied  int   // the status of an answer that the framework sends itself
 	failed   bool  // the handler has left the answer to outer middlewares
 	left     int   // the status that the handler has left to them, or 0
 	err      error // the handler's, for its framework
-	timedOut bool  // a context has ended, by an error for the framework
+	timedOut bool  // an error for the framework is that of a timeout
 	bypassed bool  // the answer was not sent through the recorder
+	around   int   // its status then
 
-	// Set by decide: a middleware inside has refused the request, before anything ran or late.
+	// Set by decide: the request ends with a refusal inside, or was refused before it ended.
 	refused, refusedLate bool
 }
 
@@ -55,6 +57,7 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	}()
 	leased = x.attempt.Lease().Context()
 	x.recorder = newRecorder(w, x.filter, x.attempt.MaxRecord())
+	x.outer = passOf(r.Context())
 	x.pass = Pass{Context: leased, recorder: x.recorder}
 	running := r.WithContext(&x.pass) //nolint:contextcheck // derived from the request's by Begin
 	running.Body = x.body.watch(r)
@@ -77,6 +80,7 @@ func (x *Exchange) send(ctx context.Context) {
 		return
 	}
 	pass, refusal := Enter(ctx), x.recorder.refusal // which does not change after close
+	defer pass.Leave()
 	x.recorder.send()
 	pass.Refused(refusal.status, true, refusal.err)
 }
@@ -90,16 +94,17 @@ func (x *Exchange) Imply(status int) { x.implied = status }
 // Fail does nothing.
 func (x *Exchange) Fail(status int) { x.failed, x.left = !x.recorder.answered(), status }
 
-// SetError reports an error that the handler has given to its framework. Of several errors,
-// Uncertain gets the last one.
-func (x *Exchange) SetError(err error) {
+// SetError reports an error that the handler has given to its framework, and the status that the
+// error asks for, or 0. Of several errors, Uncertain gets the last one.
+func (x *Exchange) SetError(err error, status int) {
 	x.err = err
-	x.timedOut = x.timedOut || isContextEnd(err)
-	x.recorder.noteReturned(err)
+	x.timedOut = x.timedOut || isTimeout(err)
+	x.recorder.noteReturned(err, status)
 }
 
-// Bypass reports that the handler has answered on the connection without the Recorder.
-func (x *Exchange) Bypass() { x.bypassed = true }
+// Bypass reports that the handler has answered on the connection without the Recorder, with the
+// status.
+func (x *Exchange) Bypass(status int) { x.bypassed, x.around = true, status }
 
 // end ends the attempt of a handler that has returned. The answer is sent even if Redis does
 // not store it: the Locker's observer receives that error. cut is the cause if the handler's
@@ -110,6 +115,7 @@ func (x *Exchange) end(ctx context.Context, cut error) error {
 	decision := x.decide(status, true, cut)
 	switch decision {
 	default:
+		x.outer.Break()
 		_ = x.attempt.InterruptCause(ctx, x.unknownCause(status, true, cut))
 	case core.DropAnswer:
 		_ = x.attempt.Abort(ctx)
@@ -124,7 +130,7 @@ func (x *Exchange) end(ctx context.Context, cut error) error {
 	if x.failed || !x.isCutOff(cut) {
 		return nil // there is an answer, or a middleware outside gives it
 	}
-	return x.attempt.CutOff(decision == core.DropAnswer)
+	return x.attempt.CutOff(cut, decision == core.DropAnswer)
 }
 
 // endAbnormally ends the attempt of a handler that has not returned. It also ends the attempt

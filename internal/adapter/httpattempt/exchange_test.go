@@ -76,10 +76,10 @@ func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 			r.takesOver()
 			r.x.Fail(500)
 		}, outside, core.ErrUnreplayable},
-		"a bypass": {func(r run) { r.x.Bypass() }, outside, core.ErrUnreplayable},
+		"a bypass": {func(r run) { r.x.Bypass(200) }, outside, core.ErrUnreplayable},
 		"a bypass after another status": {func(r run) {
 			r.answers(500)
-			r.x.Bypass()
+			r.x.Bypass(200)
 		}, 500, core.ErrUnreplayable},
 		"a hijack": {func(r run) { r.takesOver() }, outside, core.ErrUnreplayable},
 		"a hijack after another status": {func(r run) {
@@ -158,7 +158,7 @@ func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 		}, outside, errReplays},
 		"a disconnect and a bypass": {func(r run) {
 			r.cancel()
-			r.x.Bypass()
+			r.x.Bypass(200)
 		}, outside, core.ErrUnreplayable},
 		"a disconnect and a hijack": {func(r run) {
 			r.cancel()

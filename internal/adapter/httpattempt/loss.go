@@ -19,9 +19,9 @@ func IsLoss(err error) bool {
 // error of its own.
 func LossOf(ctx context.Context, err error) error {
 	switch {
-	case IsLoss(err):
+	case err != nil && IsLoss(err):
 		return err
-	case ctx.Err() == nil || err != nil && !isContextEnd(err):
+	case ctx.Err() == nil, err != nil && !isContextEnd(err):
 		return nil
 	}
 	if cause := context.Cause(ctx); IsLoss(cause) {
@@ -30,25 +30,14 @@ func LossOf(ctx context.Context, err error) error {
 	return nil
 }
 
+// isTimeout reports whether an error says that the time of the handler, of its lease, or of a
+// connection was over, so that what the handler did may have taken effect.
+func isTimeout(err error) bool {
+	var network interface{ Timeout() bool }
+	return isContextEnd(err) || IsLoss(err) || errors.As(err, &network) && network.Timeout()
+}
+
 // isContextEnd reports whether an error says that a context has ended.
 func isContextEnd(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
-// NoteLoss records that the lock of the middleware was lost while the request ran. ctx is the
-// context of the lease. If the request ends without an answer, that is no success.
-func (p *Pass) NoteLoss(ctx context.Context) {
-	if p == nil || LossOf(ctx, nil) == nil {
-		return
-	}
-	p.recorder.mu.Lock()
-	defer p.recorder.mu.Unlock()
-	p.recorder.lost = true
-}
-
-// lostInside reports whether a lock inside was lost while the request ran.
-func (r *Recorder) lostInside() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lost
 }

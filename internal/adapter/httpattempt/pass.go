@@ -6,6 +6,9 @@ import "context"
 // lets the request run or refuses it. The Exchange learns which. A request in no Exchange has
 // a nil Pass, whose methods do nothing.
 //
+// The middleware calls Enter, then Run or Refused, then Returned if the request has run and did
+// not panic, and Leave in each case.
+//
 // A Pass is the context of the request behind the middleware, so that the middlewares there
 // find it. All methods are safe for concurrent use: a middleware may run a request in another
 // goroutine.
@@ -16,7 +19,10 @@ type Pass struct {
 	answered bool  // before
 
 	// Guarded by the mutex of the Recorder.
-	refused bool // by this middleware, or by one inside
+	runs     bool // Run was called
+	refused  bool // by this middleware, or by one inside
+	returned bool // Returned was called
+	left     bool // Leave was called
 }
 
 // passKey is the key of a Pass in its context.
@@ -30,13 +36,23 @@ func (p *Pass) Value(key any) any {
 	return p.Context.Value(key)
 }
 
+// passOf returns the innermost Pass of a context, or nil.
+func passOf(ctx context.Context) *Pass {
+	p, _ := ctx.Value(passKey{}).(*Pass)
+	return p
+}
+
 // Enter begins the Pass of a request with the context.
 func Enter(ctx context.Context) *Pass {
-	outer, _ := ctx.Value(passKey{}).(*Pass)
+	outer := passOf(ctx)
 	if outer == nil {
 		return nil
 	}
-	return &Pass{Context: ctx, recorder: outer.recorder, outer: outer, answered: outer.recorder.answered()}
+	r := outer.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inside++
+	return &Pass{Context: ctx, recorder: r, outer: outer, answered: r.hasAnswer()}
 }
 
 // Inside returns the context of the request behind the middleware. ctx is the one of Enter.
@@ -47,29 +63,47 @@ func (p *Pass) Inside(ctx context.Context) context.Context {
 	return p
 }
 
-// Run records that the middleware lets the request run. The middleware calls Leave when the
-// request has run.
-func (p *Pass) Run() *Pass {
-	if p == nil {
-		return nil
-	}
-	p.recorder.mu.Lock()
-	defer p.recorder.mu.Unlock()
-	p.recorder.running++
-	return p
+// Run records that the middleware lets the request run.
+func (p *Pass) Run() { p.set(func() { p.runs = true }) }
+
+// Returned records that the handler behind the middleware has returned. ctx is the context of
+// its lease, or that of the request.
+func (p *Pass) Returned(ctx context.Context) {
+	p.set(func() {
+		p.returned = true
+		p.recorder.broken = p.recorder.broken || LossOf(ctx, nil) != nil
+	})
 }
 
-// Leave records that the request has run. If nothing inside has refused it, its handler may
-// have had its effect.
+// Leave records that the request has left the middleware. If it has run, and nothing inside has
+// refused it, its handler may have had its effect. Further calls do nothing.
 func (p *Pass) Leave() {
+	p.set(func() {
+		if p.left {
+			return
+		}
+		p.left = true
+		r := p.recorder
+		r.inside--
+		if p.runs && !p.refused {
+			r.ran = true
+			r.chosen = r.chosen || !p.answered && r.hasAnswer()
+		}
+		r.broken = r.broken || p.runs && !p.returned
+	})
+}
+
+// Break records that nobody knows how the request has ended behind the middleware.
+func (p *Pass) Break() { p.set(func() { p.recorder.broken = true }) }
+
+// set calls f under the mutex of the Recorder, unless p is nil.
+func (p *Pass) set(f func()) {
 	if p == nil {
 		return
 	}
-	r := p.recorder
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.running--
-	r.ran = r.ran || !p.refused
+	p.recorder.mu.Lock()
+	defer p.recorder.mu.Unlock()
+	f()
 }
 
 // Refused records that the middleware has refused the request. It has answered with the
@@ -77,27 +111,25 @@ func (p *Pass) Leave() {
 // reqlock or the key function has made this answer. Otherwise a function of the application
 // has, which may have run the request by other means.
 func (p *Pass) Refused(status int, ours bool, err error) {
-	if p == nil {
-		return
-	}
-	r := p.recorder
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return
-	}
-	for pass := p; pass != nil; pass = pass.outer {
-		pass.refused = true
-	}
-	r.late = r.late || r.ran
-	r.ran = r.ran || !ours && status != 0 && !isClientError(status)
-	if !r.refusal.answered { // if an earlier one is the answer, no later one is
-		answered := !p.answered && r.hasAnswer()
-		r.refusal = refusal{
-			given: true, status: status, ours: ours, err: err,
-			answered: answered, whole: answered && (len(r.body) > 0 || r.passedThrough),
+	p.set(func() {
+		r := p.recorder
+		if r.closed {
+			return
 		}
-	}
+		beside := r.inside // requests in other middlewares than this one and those around it
+		for pass := p; pass.outer != nil; pass = pass.outer {
+			pass.refused = true
+			if !pass.left {
+				beside--
+			}
+		}
+		r.late = r.late || r.ran || beside > 0
+		r.ran = r.ran || !ours && status != 0 && !isClientError(status)
+		if !r.refusal.answered { // if an earlier one is the answer, no later one is
+			answered := !p.answered && r.hasAnswer()
+			r.refusal = refusal{given: true, status: status, ours: ours, err: err, answered: answered, whole: answered}
+		}
+	})
 }
 
 // NotSent records that the middleware is a proxy that has sent nothing to its service. The

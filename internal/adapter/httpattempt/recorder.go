@@ -41,10 +41,11 @@ type Recorder struct {
 
 	// What the middlewares of reqlock inside have done: see Pass.
 	refusal refusal
-	running int  // requests that a middleware has let run, and that have not returned
+	inside  int  // requests that have entered a middleware, and have not left it
 	ran     bool // the handler may have had its effect
-	late    bool // there was a refusal after that
-	lost    bool // the lock of a middleware was lost while a request ran
+	late    bool // there was a refusal after that, or beside a request that may have run
+	chosen  bool // the answer began behind a middleware, by what it let run
+	broken  bool // a request has panicked, or lost its lock, or an attempt inside is unknown
 }
 
 func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {

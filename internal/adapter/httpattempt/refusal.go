@@ -12,8 +12,9 @@ type refusal struct {
 	status   int   // with which the request is refused; 0 if it is not known
 	ours     bool  // reqlock answers it; otherwise a function of the application does
 	err      error // that is the refusal, in a framework whose middlewares return errors
-	answered bool  // it is the recorded answer
-	whole    bool  // so is its body
+	answered bool  // it is the recorded answer, or the handler has returned err
+	whole    bool  // it is the recorded answer
+	wrapped  bool  // the handler has returned an error that wraps err
 }
 
 // isGatewayError reports whether a status is that of a proxy that did not reach its service.
@@ -37,13 +38,19 @@ func (r *Recorder) noteLate(status int) {
 	r.ran = r.ran || r.refusal.answered && status >= http.StatusOK && status != r.status
 }
 
-// noteReturned records the error that a handler has returned to its framework. If it is the
-// refusal, and nothing is answered yet, the framework answers with the refusal.
-func (r *Recorder) noteReturned(err error) {
+// noteReturned records the error that a handler has returned to its framework, and the status
+// that it asks for, or 0. If the error is the refusal, and nothing is answered yet, the framework answers with the refusal. If it wraps the
+// refusal, the framework may answer with another one.
+func (r *Recorder) noteReturned(err error, status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refusal.err != nil && !r.hasAnswer() && endsIn(err, r.refusal.err) {
-		r.refusal.answered = true
+	if r.refusal.err == nil || err == nil || r.hasAnswer() {
+		return
+	}
+	r.refusal.answered = same(err, r.refusal.err)
+	r.refusal.wrapped = endsIn(err, r.refusal.err)
+	if status != 0 && status != r.refusal.status {
+		r.refusal.status = 0 // the error asks for another answer
 	}
 }
 
@@ -88,32 +95,41 @@ func (r *Recorder) endsRefused(status int, custom bool) bool {
 	switch refusal := &r.refusal; {
 	case !refusal.given:
 		return false
-	case refusal.answered:
+	case refusal.answered, refusal.wrapped && status == refusal.status:
 		return refusal.ours || isClientError(status)
 	default:
 		return !custom && isClientError(status) && status == refusal.status && status != 499
 	}
 }
 
-// mayHaveRun reports whether the handler may have run behind a middleware of reqlock, or may
-// still run there.
+// mayHaveRun reports whether the handler may have run behind a middleware of reqlock, or still
+// runs or waits there.
 func (r *Recorder) mayHaveRun() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ran || r.running > 0
+	return r.ran || r.inside > 0
 }
 
-// wasRefusedLate reports whether a middleware has refused the request after it may have run.
-func (r *Recorder) wasRefusedLate() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.late
-}
-
-// runsOn reports whether a handler behind a middleware of reqlock still runs, in another
-// goroutine.
+// runsOn reports whether a request still runs behind a middleware of reqlock, or waits for its
+// lock, in another goroutine.
 func (r *Recorder) runsOn() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.running > 0
+	return r.inside > 0
+}
+
+// wasRefused reports whether a middleware has refused the request, and whether it did so after the
+// request may have run. early is false if a later try has chosen the answer.
+func (r *Recorder) wasRefused() (early, late bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refusal.given && !r.chosen, r.late
+}
+
+// wasBroken reports whether nobody knows how the request has ended behind a middleware of
+// reqlock, whatever the answer is.
+func (r *Recorder) wasBroken() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.broken
 }

@@ -1,0 +1,66 @@
+package grpclock
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// isLoss reports whether an error says that the lease of a handler has ended. A refusal does not.
+func isLoss(err error) bool {
+	outcome, _ := core.OutcomeOf(err)
+	return outcome.Code == "lease_lost"
+}
+
+// lossOf returns the error of a handler for the client. ctx is the context of its lease. If the
+// error has no status of its own, and says that the lease has ended, or the context because of
+// that, the status is that of core.ErrLost. This is no refusal: the call ran.
+func lossOf(ctx context.Context, err error) error {
+	if err == nil || statusIn(err) != nil {
+		return err
+	}
+	if cause := context.Cause(ctx); isContextEnd(err) && isLoss(cause) {
+		err = errors.Join(err, cause)
+	}
+	if isLoss(err) {
+		return newRefusal(StatusOf(core.ErrLost), err)
+	}
+	return err
+}
+
+// isTimeout reports whether an error of a handler says that the time of the call, of its lease,
+// or of a connection was over, also below a status that an interceptor made of it. So the call
+// may have taken effect.
+func isTimeout(err error) bool {
+	var network interface{ Timeout() bool }
+	return isContextEnd(err) || isLoss(err) || errors.As(err, &network) && network.Timeout() || hasEnded(err)
+}
+
+// isContextEnd reports whether an error says that a context has ended.
+func isContextEnd(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// hasEnded reports whether an error contains the status of a call whose time was over.
+func hasEnded(err error) bool {
+	if own, is := err.(interface{ GRPCStatus() *status.Status }); is {
+		if code := own.GRPCStatus().Code(); code == codes.DeadlineExceeded || code == codes.Canceled {
+			return true
+		}
+	}
+	switch err := err.(type) { //nolint:errorlint // the tree is walked here
+	case interface{ Unwrap() error }:
+		return hasEnded(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, below := range err.Unwrap() {
+			if hasEnded(below) {
+				return true
+			}
+		}
+	}
+	return false
+}
