@@ -35,8 +35,9 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 //
 // The body is read before the lock is taken; see MaxBody. The handler can still read
 // the whole body, with c.Bind as well as from c.Request().Body. If a middleware
-// before the lock binds the body, to validate it, the body is consumed: let the
-// middleware store the bound value with c.Set, and read the key with GetAs.
+// before the lock binds the body, to validate it, the body is consumed, and the
+// request gets 500: let the middleware store the bound value with c.Set, and read the
+// key with GetAs.
 func JSONField(path string, opts ...BodyOption) KeyFunc {
 	return ofBody(httpkey.JSONField(path, opts...))
 }

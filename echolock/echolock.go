@@ -70,7 +70,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
 		return nil, err
 	}
-	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(adapter, l)
+	wait, mistakes := httpreply.NewWaitCheck(adapter, l), httpkey.NewMistakeCheck(adapter, l)
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -83,7 +83,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			defer pass.Leave()
 			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, keys...)
 			if err != nil {
-				wildcards.Check(err)
+				mistakes.Check(err)
 				return refuse(c, err, config.ErrorHandler, pass)
 			}
 			defer release()

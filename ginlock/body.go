@@ -53,8 +53,8 @@ func JSONField(path string, opts ...BodyOption) KeyFunc {
 // keeps in c for later handlers.
 func boundBody(c *gin.Context) (*http.Request, bool) {
 	kept, _ := c.Get(gin.BodyBytesKey)
-	body, ok := kept.([]byte)
-	if !ok {
+	body, _ := kept.([]byte)
+	if len(body) == 0 { // as after another middleware has read the body
 		return nil, false
 	}
 	return &http.Request{Body: io.NopCloser(bytes.NewReader(body))}, true

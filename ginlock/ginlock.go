@@ -50,7 +50,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
 		panic(err)
 	}
-	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(adapter, l)
+	wait, mistakes := httpreply.NewWaitCheck(adapter, l), httpkey.NewMistakeCheck(adapter, l)
 
 	return func(c *gin.Context) {
 		r := c.Request
@@ -59,7 +59,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		defer pass.Leave()
 		ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, keys...)
 		if err != nil {
-			wildcards.Check(err)
+			mistakes.Check(err)
 			cfg.refuse(c, err, pass)
 			return
 		}

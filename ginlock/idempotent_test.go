@@ -160,11 +160,14 @@ func TestFingerprintCoversABoundBody(t *testing.T) {
 
 func TestConsumedBodyIsNotAnEmptyBody(t *testing.T) {
 	t.Parallel()
-	engine := gin.New()
-	engine.POST("/", func(c *gin.Context) {
-		_ = c.ShouldBindJSON(&struct{}{})
-	}, ginlock.Idempotent(locktest.New(t).Locker, byKey), mustNotRun(t))
-	adaptertest.WantProblem(t, adaptertest.Pay(t, engine, "/", "taken", `{"Amount":7}`), http.StatusInternalServerError, "internal")
+	locks, engine := locktest.New(t).Locker, gin.New()
+	take := func(c *gin.Context) { _ = c.ShouldBindJSON(&struct{}{}) }
+	keepNone := func(c *gin.Context) { _ = c.ShouldBindBodyWithJSON(&struct{}{}) }
+	engine.POST("/", take, ginlock.Idempotent(locks, byKey), mustNotRun(t))
+	engine.POST("/field", take, keepNone, ginlock.Middleware(locks, ginlock.JSONField("Amount")), mustNotRun(t))
+	for path, code := range map[string]string{"/": "internal", "/field": "key_error"} {
+		adaptertest.WantProblem(t, adaptertest.Pay(t, engine, path, "taken", `{"Amount":7}`), http.StatusInternalServerError, code)
+	}
 }
 
 // Hijack fails after a part of the body was written.

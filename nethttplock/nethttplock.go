@@ -46,7 +46,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
 		panic(err)
 	}
-	wait, wildcards := httpreply.NewWaitCheck(adapter, l), httpkey.NewWildcardCheck(adapter, l)
+	wait, mistakes := httpreply.NewWaitCheck(adapter, l), httpkey.NewMistakeCheck(adapter, l)
 
 	return func(next http.Handler) http.Handler {
 		adapter.Must(next != nil, "Middleware needs a handler")
@@ -56,7 +56,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 			defer pass.Leave()
 			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, r, keys...)
 			if err != nil {
-				wildcards.Check(err)
+				mistakes.Check(err)
 				c.refuse(w, r, err, pass)
 				return
 			}

@@ -12,7 +12,7 @@ var coveredElsewhere = []struct{ scenario, why string }{
 	// Fingerprints.
 	{"a new version of the fingerprint during an update", "there is one version; TestFingerprintsNeverChange of " +
 		"internal/adapter/httpattempt fails if it changes"},
-	{"a body that an outer middleware has read", "TestBodyReadOutsideIsNotEmpty of internal/adapter/httpattempt; for bodies that Gin binds, ginlock"},
+	{"a form that an outer middleware has parsed", "TestBodyReadOutsideIsNotEmpty of internal/adapter/httpattempt; for bodies that Gin binds, ginlock"},
 
 	// Waiting.
 	{"acquired after the request's context has ended", "internal/engine: such a grant is aborted"},

@@ -91,6 +91,8 @@ func (f *echoFrame) SetContext(ctx context.Context) {
 	f.c.SetRequest(f.c.Request().WithContext(ctx))
 }
 
+func (f *echoFrame) Request() *http.Request { return f.c.Request() }
+
 func (f *echoFrame) Next() { f.err = f.next(f.c) }
 
 type echoCall struct {

@@ -47,6 +47,7 @@ type feature string
 const (
 	everywhere  feature = ""
 	bodyLimits  feature = "limits of bodies that a key function reads"
+	earlyBodies feature = "a body that a middleware can read before the lock"
 	ownContext  feature = "a request that carries its context through the chain"
 	aborts      feature = "http.ErrAbortHandler"
 	streams     feature = "answers in pieces"

@@ -78,6 +78,7 @@ type ginFrame struct{ c *gin.Context }
 
 func (f ginFrame) Context() context.Context       { return f.c.Request.Context() }
 func (f ginFrame) SetContext(ctx context.Context) { f.c.Request = f.c.Request.WithContext(ctx) }
+func (f ginFrame) Request() *http.Request         { return f.c.Request }
 func (f ginFrame) Next()                          { f.c.Next() }
 
 type ginCall struct {

@@ -16,6 +16,7 @@ import (
 // grpcLacks lists the features that gRPC does not have.
 var grpcLacks = map[feature]string{
 	bodyLimits:  "gRPC bounds messages itself, before an interceptor sees them",
+	earlyBodies: "gRPC gives each interceptor the message",
 	ownContext:  "interceptors are given their context and keep it; nothing can be restored",
 	aborts:      "gRPC knows no panic that is not a crash",
 	hijacking:   "gRPC gives no connection away",

@@ -17,6 +17,7 @@ func keyCases() []testCase {
 		{"several keys are all held", everywhere, severalKeys},
 		{"several keys: one lease for each key function, in order", everywhere, leasesInOrder},
 		{"several keys: one is busy, none stays locked", everywhere, severalKeysOneBusy},
+		{"a body that was read before the lock is reported once", earlyBodies, bodyGoneBeforeLock},
 		{"several keys in both directions", everywhere, severalKeysBothWays},
 	}
 }

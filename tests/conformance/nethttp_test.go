@@ -96,6 +96,7 @@ type netHTTPFrame struct {
 
 func (f *netHTTPFrame) Context() context.Context       { return f.r.Context() }
 func (f *netHTTPFrame) SetContext(ctx context.Context) { f.r = f.r.WithContext(ctx) }
+func (f *netHTTPFrame) Request() *http.Request         { return f.r }
 func (f *netHTTPFrame) Next()                          { f.next.ServeHTTP(f.w, f.r) }
 
 type netHTTPCall struct{ httpHandling }

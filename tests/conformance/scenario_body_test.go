@@ -18,6 +18,7 @@ func bodyScenarios() []testCase {
 		{"the handler reads the whole body", everywhere, handlerReadsBody},
 		{"the longest body, and one byte more", everywhere, func(e *environment) { longestBody(e, false) }},
 		{"the longest body, and one byte more, without a Content-Length", everywhere, func(e *environment) { longestBody(e, true) }},
+		{"an empty body without a Content-Length is no mistake", everywhere, emptyChunks},
 		{"an incomplete body begins no attempt", everywhere, bodyBreaksOff},
 		{"an incomplete body that the handler reads", everywhere, handlerReadsBrokenBody},
 	}

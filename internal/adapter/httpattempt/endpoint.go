@@ -24,7 +24,7 @@ type Endpoint[R any] struct {
 	// uncovered is nil if the application has chosen the methods.
 	uncovered *uncovered
 	wait      *httpreply.WaitCheck
-	wildcards *httpkey.WildcardCheck
+	mistakes  *httpkey.MistakeCheck
 }
 
 // A BodyFunc reads the body of a framework's request as httpkey.ReadBody does.
@@ -58,7 +58,7 @@ func New[R any](
 		filter:    record.Filter{}.Also(s.ReplayedHeaders...),
 		uncovered: missed,
 		wait:      httpreply.NewWaitCheck(a, l),
-		wildcards: httpkey.NewWildcardCheck(a, l),
+		mistakes:  httpkey.NewMistakeCheck(a, l),
 	}, nil
 }
 
@@ -83,12 +83,13 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 	key, err := e.key.Read(request)
 	if err != nil {
 		e.locker.ObserveRefused(r.Context(), err)
-		e.wildcards.Check(err)
+		e.mistakes.Check(err)
 		return nil, err
 	}
 	fingerprint, err := e.fingerprint(r, request)
 	if err != nil {
 		e.locker.ObserveRefused(r.Context(), err)
+		e.mistakes.Check(err)
 		return nil, err
 	}
 	if e.settings.Fingerprint != nil { // the default fingerprint has read the body

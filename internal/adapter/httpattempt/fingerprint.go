@@ -7,6 +7,8 @@ import (
 	"hash"
 	"mime"
 	"net/http"
+
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
 // fingerprintVersion is a part of each fingerprint. After a change of it, a retry of a
@@ -23,9 +25,8 @@ const fingerprintVersion = "2"
 // boundary: see partsOf.
 //
 // A form that an outer middleware has parsed replaces the body that was read for it. If an
-// outer middleware may have read the body and nothing of it is left, the error is
-// errBodyConsumed: all such requests would have one fingerprint. This applies to each
-// request without a body whose length is not 0.
+// outer middleware has read the body and nothing of it is left, the error is errBodyConsumed:
+// all such requests would have one fingerprint.
 func Fingerprint(r *http.Request, body []byte) ([]byte, error) {
 	mediaType, params := mediaTypeOf(r.Header.Get("Content-Type"))
 	kind, payload, err := payloadOf(r, body, mediaType, params["boundary"])
@@ -72,11 +73,10 @@ func payloadOf(r *http.Request, body []byte, mediaType, boundary string) (kind s
 		return "", nil, errBodyConsumed // the map of files has no order
 	case len(r.PostForm) > 0:
 		return "form", []byte(r.PostForm.Encode()), nil
-	case r.ContentLength != 0:
-		return "", nil, errBodyConsumed // -1 is an unknown length
+	case httpkey.IsConsumed(r):
+		return "", nil, errBodyConsumed
 	}
 	return "body", nil, nil
 }
 
-var errBodyConsumed = errors.New("reqlock: Idempotent: a middleware outside has read the body; " +
-	"let that one leave it there, or use WithFingerprint")
+var errBodyConsumed = fmt.Errorf("reqlock: Idempotent: %w", httpkey.Consumed("Idempotent"))

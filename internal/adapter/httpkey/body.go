@@ -18,8 +18,8 @@ const maxTrusted = 64 << 10
 // the same bytes. The returned bytes are shared: the caller must not change them.
 //
 // A body over the limit, or over that of http.MaxBytesReader, is core.ErrBodyTooLarge. An
-// incomplete body is core.ErrInvalidKey. After an error, too, the new body reads as the
-// first one would have.
+// incomplete body is core.ErrInvalidKey. If the body was read before, ReadBody returns no
+// bytes: see IsConsumed. After an error, too, the new body reads as the first one would have.
 func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -38,7 +38,7 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	switch {
 	case int64(len(buffered.bytes)) > limit:
 		return nil, &bodyTooLargeError{limit: limit}
-	case errors.Is(buffered.err, io.EOF):
+	case errors.Is(buffered.err, io.EOF), errors.Is(buffered.err, http.ErrBodyReadAfterClose):
 		return buffered.bytes, nil
 	default:
 		return nil, bodyError(buffered.err)

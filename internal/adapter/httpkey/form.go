@@ -19,9 +19,9 @@ import (
 // body to the query.
 func Form(name string, opts ...BodyOption) KeyFunc {
 	must(name != "", "Form needs a name")
-	maxBody := maxBodyOf(opts)
+	maxBody, call := maxBodyOf(opts), keypart.Call("Form", name)
 	return describe("Form", name, "the form field", func(r *http.Request) (string, error) {
-		values, err := formValues(r, name, maxBody)
+		values, err := formValues(r, name, call, maxBody)
 		if err != nil {
 			return "", err
 		}
@@ -36,8 +36,9 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 	})
 }
 
-// formValues returns the values of a field of the form.
-func formValues(r *http.Request, name string, maxBody int64) ([]string, error) {
+// formValues returns the values of a field of the form. call is the key function as the program
+// calls it.
+func formValues(r *http.Request, name, call string, maxBody int64) ([]string, error) {
 	header := r.Header.Get("Content-Type")
 	if header == "" {
 		return nil, nil
@@ -50,6 +51,8 @@ func formValues(r *http.Request, name string, maxBody int64) ([]string, error) {
 	switch { // another middleware may have read the body
 	case !isMultipart && contentType != "application/x-www-form-urlencoded":
 		return nil, nil
+	case isMultipart && r.MultipartForm != nil && r.PostForm == nil && len(r.MultipartForm.Value) == 0: // by r.MultipartReader
+		return nil, Consumed(call)
 	case isMultipart && r.MultipartForm != nil:
 		return r.MultipartForm.Value[name], nil
 	case !isMultipart && r.PostForm != nil:
@@ -57,7 +60,7 @@ func formValues(r *http.Request, name string, maxBody int64) ([]string, error) {
 	case r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch:
 		return nil, nil
 	}
-	body, err := bodyForKey(r, maxBody)
+	body, err := bodyForKey(r, maxBody, call)
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ func JSONField(path string, opts ...BodyOption) KeyFunc {
 	for _, name := range names {
 		must(name != "", "JSONField needs a path of names with dots between them")
 	}
-	maxBody := maxBodyOf(opts)
+	maxBody, call := maxBodyOf(opts), keypart.Call("JSONField", path)
 	return describe("JSONField", path, "the JSON field", func(r *http.Request) (string, error) {
-		body, err := bodyForKey(r, maxBody)
+		body, err := bodyForKey(r, maxBody, call)
 		if err != nil {
 			return "", err
 		}

@@ -35,9 +35,13 @@ func (e *bodyTooLargeError) Unwrap() []error {
 // BodyLimit returns the limit in bytes, for core.OutcomeOf.
 func (e *bodyTooLargeError) BodyLimit() int64 { return e.limit }
 
-// bodyForKey is ReadBody for a key function, whose limit is that of MaxBody.
-func bodyForKey(r *http.Request, limit int64) ([]byte, error) {
+// bodyForKey is ReadBody for a key function, whose limit is that of MaxBody. reader is the key
+// function as the program calls it.
+func bodyForKey(r *http.Request, limit int64, reader string) ([]byte, error) {
 	body, err := ReadBody(r, limit)
+	if err == nil && len(body) == 0 && IsConsumed(r) {
+		return nil, Consumed(reader)
+	}
 	var tooLarge *bodyTooLargeError
 	if errors.As(err, &tooLarge) && tooLarge.option == "" {
 		tooLarge.option = "MaxBody"

@@ -1,11 +1,9 @@
 package httpkey
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
@@ -25,7 +23,7 @@ func MustBeWildcard(function, name string) {
 // that the route has no wildcard of the name. Then the error of an empty value says so.
 func Wildcard(function, name, value, route string, lacksName bool) (string, error) {
 	if value == "" && lacksName {
-		return "", &wildcardError{misnamed{function, name, route}}
+		return "", misnamed{function, name, route}
 	}
 	return keypart.Text(value)
 }
@@ -40,56 +38,29 @@ func hasWildcard(pattern, name string) bool {
 	return false
 }
 
-// misnamed is a wildcard that a route does not have. The route is "" if there is none yet.
+// misnamed is core.ErrNoKey for all requests of a route: it lacks the wildcard. It is a mistake
+// of the program. The route is "" if there is none yet.
 type misnamed struct{ function, name, route string }
 
-// A wildcardError is core.ErrNoKey for all requests of a route: it lacks the wildcard.
-type wildcardError struct{ misnamed }
-
-func (e *wildcardError) Error() string {
-	if e.route == "" {
+func (m misnamed) Error() string {
+	if m.route == "" {
 		return fmt.Sprintf("%v: no mux has matched a route yet", core.ErrNoKey)
 	}
-	return fmt.Sprintf("%v: the route %q has no wildcard %q", core.ErrNoKey, e.route, e.name)
+	return fmt.Sprintf("%v: the route %q has no wildcard %q", core.ErrNoKey, m.route, m.name)
 }
 
 // Unwrap returns core.ErrNoKey.
-func (e *wildcardError) Unwrap() error { return core.ErrNoKey }
+func (misnamed) Unwrap() error { return core.ErrNoKey }
 
-// A WildcardCheck warns of routes that lack the wildcard of a key function: once for each of
-// them, so that its memory is bounded by the routes of the program. It is safe for concurrent
-// use.
-type WildcardCheck struct {
-	adapter registration.Adapter
-	warn    func(error)
-	warned  sync.Map // the keys are of the type misnamed
-}
-
-// NewWildcardCheck returns the check of a middleware of the adapter.
-func NewWildcardCheck(adapter registration.Adapter, l *core.Locker) *WildcardCheck {
-	return &WildcardCheck{adapter: adapter, warn: l.Warn}
-}
-
-// Check warns if err is the error of a key function for a wildcard that the route lacks.
-func (c *WildcardCheck) Check(err error) {
-	var wrong *wildcardError
-	if !errors.As(err, &wrong) {
-		return
+// warning says which requests are refused, why, and what to write.
+func (m misnamed) warning(registration.Adapter) string {
+	text := keypart.Call(m.function, m.name) + " refuses requests "
+	if m.route == "" {
+		return text + "for which no mux has matched a route yet: put the middleware around the handler of the route, and not around the mux"
 	}
-	if _, again := c.warned.LoadOrStore(wrong.misnamed, nil); again {
-		return
+	text += "of the route " + strconv.Quote(m.route) + ", which has no wildcard of that name: write a name of the route"
+	if strings.HasSuffix(m.route, "/") || strings.HasSuffix(m.route, "*") { // there may be a mux behind the middleware
+		text += ", or put the middleware around the handlers of the routes below it"
 	}
-	c.warn(fmt.Errorf("reqlock: %s: %s refuses %s", c.adapter, keypart.Call(wrong.function, wrong.name), wrong.advice()))
-}
-
-// advice says which requests are refused, why, and what to write.
-func (m misnamed) advice() string {
-	switch text := "requests of the route " + strconv.Quote(m.route) + ", which has no wildcard of that name: write a name of the route"; {
-	case m.route == "":
-		return "requests for which no mux has matched a route yet: put the middleware around the handler of the route, and not around the mux"
-	case strings.HasSuffix(m.route, "/"), strings.HasSuffix(m.route, "*"): // there may be a mux behind the middleware
-		return text + ", or put the middleware around the handlers of the routes below it"
-	default:
-		return text
-	}
+	return text
 }

@@ -1,0 +1,62 @@
+package httpkey_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"testing"
+	"testing/iotest"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+)
+
+// If a body was read before, the client gets no refusal that says that it lacks the field. The
+// same is not known of a body without a length that nothing has parsed or closed.
+func TestConsumedBodyIsNoMissingField(t *testing.T) {
+	t.Parallel()
+	const read, missing, mistake = "", "no_key", "key_error"
+	const urlencoded, asJSON = "application/x-www-form-urlencoded", "application/json"
+	parts, partsType := multipartBody(t)
+	field, form := httpkey.JSONField("from"), httpkey.Form("from")
+	drain := func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
+	closed := func(r *http.Request) { r.Body = io.NopCloser(iotest.ErrReader(http.ErrBodyReadAfterClose)) }
+	parse := func(r *http.Request) { _ = r.ParseMultipartForm(1 << 20) }
+	for name, test := range map[string]struct {
+		key               httpkey.KeyFunc
+		contentType, body string
+		before            func(*http.Request)
+		want, wantChunked string
+	}{
+		"read":                           {field, asJSON, `{"from":"a"}`, drain, mistake, missing},
+		"read, of a form":                {form, urlencoded, "from=a", drain, mistake, missing},
+		"read, of a multipart form":      {form, partsType, parts, drain, mistake, missing},
+		"closed":                         {field, asJSON, `{"from":"a"}`, closed, mistake, mistake},
+		"parsed as a form":               {field, urlencoded, "from=a", parse, mistake, mistake},
+		"parsed as a multipart form":     {field, partsType, parts, parse, mistake, mistake},
+		"read as a multipart form":       {form, partsType, parts, func(r *http.Request) { _, _ = r.MultipartReader() }, mistake, mistake},
+		"no form, and so not parsed":     {field, asJSON, `{"from":"a"}`, parse, read, read},
+		"empty":                          {field, asJSON, "", drain, missing, missing},
+		"parsed, but without the field":  {form, urlencoded, "to=a", parse, missing, missing},
+		"a key function has read it":     {field, asJSON, `{"from":"a"}`, func(r *http.Request) { _, _ = httpkey.JSONField("to")(r) }, read, read},
+		"a key function has read no key": {field, asJSON, `{"to":"a"}`, func(r *http.Request) { _, _ = field(r) }, missing, missing},
+	} {
+		for _, chunked := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", in chunks"}[chunked], func(t *testing.T) {
+				t.Parallel()
+				r, _ := request(t.Context(), bytes.NewBufferString(test.body))
+				r.Header.Set("Content-Type", test.contentType)
+				r.ContentLength = int64(len(test.body))
+				want := test.want
+				if chunked {
+					r.ContentLength, want = -1, test.wantChunked
+				}
+				test.before(r)
+				_, err := test.key.Read(r)
+				if outcome, _ := core.OutcomeOf(err); outcome.Code != want || want == mistake && outcome.HTTP != http.StatusInternalServerError {
+					t.Errorf("%v: %+v, want %q", err, outcome, want)
+				}
+			})
+		}
+	}
+}
