@@ -20,6 +20,20 @@ func (*callerContext) Done() <-chan struct{} { return nil }
 // Err returns nil.
 func (*callerContext) Err() error { return nil }
 
+// AttemptsWithoutClient returns how many idempotent requests run under this Locker and its views
+// although their client has gone: the context that was given to Begin has ended. WithMaxHold
+// limits how long they run. A request that has lost its lease does not count. The method looks at
+// each lease of the process, so it is for a metric.
+func (l *Locker) AttemptsWithoutClient() int {
+	n := 0
+	for _, ctx := range l.engine.AttemptContexts() {
+		if ctx.Err() != nil && !isLoss(context.Cause(ctx)) { // not by the loss of a lock outside
+			n++
+		}
+	}
+	return n
+}
+
 // parentOf returns the parent of the context of the attempt, which begins under ctx. Unlike
 // ctx, the end of a lease of another lock under which the caller runs ends it.
 func (a *Attempt) parentOf(ctx context.Context) context.Context {

@@ -78,6 +78,59 @@ func TestAttemptEndsWithTheLocksOutside(t *testing.T) {
 	}
 }
 
+// An attempt counts as one without a client from the end of its caller's context to its own end.
+func TestAttemptsWithoutClient(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	want := func(n int, when string) {
+		t.Helper()
+		if got := locks.AttemptsWithoutClient(); got != n {
+			t.Errorf("%s: %d, want %d", when, got, n)
+		}
+	}
+	type caller struct {
+		cancel  context.CancelFunc
+		attempt *core.Attempt
+	}
+	begin := func(l *core.Locker, from context.Context, key string) caller {
+		t.Helper()
+		ctx, cancel := context.WithCancel(from)
+		attempt, err := l.Begin(ctx, key, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return caller{cancel, attempt}
+	}
+	outer, err := locks.With(core.WithTTL(300*time.Millisecond)).Lock(t.Context(), "outer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := begin(locks.Locker, t.Context(), "one")
+	inside := begin(locks.Locker, one.attempt.Lease().Context(), "inside")
+	cancelled := begin(locks.With(core.WithClientCancel(true)), t.Context(), "two")
+	under := begin(locks.Locker, outer.Context(), "three")
+	plain, cancel := context.WithCancel(t.Context())
+	if _, err := locks.Lock(plain, "plain"); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	want(0, "all clients wait, but for that of a plain lock")
+	one.cancel()
+	want(1, "one has left")
+	cancelled.cancel()
+	want(2, "a client that cancels its handler has left, too")
+	locks.Expire("outer")
+	<-under.attempt.Lease().Context().Done()
+	want(2, "a lock outside is lost")
+	for _, c := range []caller{inside, one, cancelled, under} {
+		if err := c.attempt.Abort(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.cancel()
+	}
+	want(0, "all have ended")
+}
+
 // A caller that has detached its context from a lock, as for work that outlives the lock, begins
 // an attempt that outlives it as well.
 func TestDetachedAttemptOutlivesTheLockOutside(t *testing.T) {

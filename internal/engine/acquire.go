@@ -40,9 +40,9 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 }
 
 func (e *Engine) newWaiter(ctx context.Context, r *Request) *waiter {
-	h := &Hold{engine: e, request: *r, shard: e.shardOf(r.Key), parent: ctx}
-	if r.Parent != nil {
-		h.parent = r.Parent
+	h := &Hold{engine: e, request: *r, shard: e.shardOf(r.Key), acquireCtx: ctx}
+	if r.Parent == nil {
+		h.request.Parent = ctx //nolint:fatcontext // no loop
 	}
 	if r.Attempt != nil {
 		h.request.Limit = store.Exclusive

@@ -138,7 +138,7 @@ type Event struct {
 
 // of returns the event with what it has from the request of the hold.
 func (e Event) of(h *Hold) Event {
-	e.Key, e.Name, e.Context = h.request.Key, h.request.Name, &h.parent
+	e.Key, e.Name, e.Context = h.request.Key, h.request.Name, &h.request.Parent
 	e.Attempt, e.Shared = h.request.Attempt != nil, h.request.Limit.IsShared()
 	return e
 }

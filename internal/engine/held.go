@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"time"
 )
@@ -32,6 +33,18 @@ func (e *Engine) unfinished(ended error) error {
 	}
 	return fmt.Errorf("%w: leases that are not released: %d; the oldest is held since %s, for %v%s",
 		ended, h.Holds, time.Now().Add(-h.Held).UTC().Format(time.RFC3339), h.Held.Round(time.Millisecond), caller)
+}
+
+// AttemptContexts returns the contexts that were given to Acquire for the attempts that hold
+// their leases. It calls none of them, because they may be any contexts and it has the mutexes.
+func (e *Engine) AttemptContexts() []context.Context {
+	var contexts []context.Context
+	e.eachHeld(func(q *queue) {
+		if h := q.lease.holder; h.request.Attempt != nil {
+			contexts = append(contexts, h.acquireCtx)
+		}
+	})
+	return contexts
 }
 
 // eachHeld calls f with each queue whose lease has a holder.

@@ -9,11 +9,11 @@ import (
 
 // A Hold is the use of a lease by one caller. It is safe for concurrent use.
 type Hold struct {
-	waiter  waiter // used until the lease is granted
-	engine  *Engine
-	shard   *shard // of the key
-	request Request
-	parent  context.Context
+	waiter     waiter // used until the lease is granted
+	engine     *Engine
+	shard      *shard // of the key
+	request    Request
+	acquireCtx context.Context // was given to Acquire
 
 	// Set when the lease is granted.
 	token        string
@@ -56,7 +56,7 @@ func (h *Hold) Context() context.Context {
 	if made != nil {
 		return made
 	}
-	ctx, cancel := derive(h.parent, over) // without the mutex: the parent may be any context
+	ctx, cancel := derive(h.request.Parent, over) // without the mutex: the parent may be any context
 	h.shard.mu.Lock()
 	if h.ctx == nil {
 		h.ctx, h.cancel = ctx, cancel

@@ -210,6 +210,9 @@ func leaseClientGoes(b *grpcEnvironment) {
 	p := b.serveBehind(func(ctx context.Context, _ *pb.SimpleRequest) error {
 		proceed <- struct{}{}
 		suite.ReceiveAnywhere(b.T, "the server has learnt that the client left", (<-outer).Done())
+		if n := b.locks.AttemptsWithoutClient(); n != 1 {
+			b.Errorf("%d attempts without a client", n)
+		}
 		return ctx.Err()
 	}, around, grpclock.IdempotentUnaryServerInterceptor(b.locks, grpclock.IdempotencyKey(), core.WithWait(patience)))
 	ctx, cancel := context.WithCancel(b.Context())

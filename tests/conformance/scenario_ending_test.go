@@ -236,6 +236,9 @@ func clientGoes(e *environment) {
 		handler: func(t invocation) {
 			cancel()
 			suite.ReceiveAnywhere(e.T, "the server has learnt that the client left", (<-outer).Done())
+			if n := e.locks.AttemptsWithoutClient(); n != 1 {
+				e.Errorf("%d attempts without a client", n)
+			}
 			if err := t.r.Context().Err(); err != nil { // as the call of a payment provider would
 				t.WriteHeader(http.StatusBadGateway)
 				return
