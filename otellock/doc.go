@@ -5,6 +5,10 @@
 //		return err
 //	}
 //	locks, err := core.New(rdb, core.WithObserver(instruments.Observe))
+//	if err != nil {
+//		return err
+//	}
+//	err = instruments.Watch(locks) // for one of the metrics
 //
 // New uses the global providers of package otel, also if the program sets them later. It is a
 // module of its own, so that reqlock itself needs no OpenTelemetry:
@@ -19,19 +23,23 @@
 // core.Named or core.WithName: see core.Event. Some instruments have one more
 // attribute:
 //
-//	instrument                    kind             unit        more attributes
-//	reqlock.acquire.duration      histogram        s           reqlock.outcome, error.type
-//	reqlock.hold.duration         histogram        s           reqlock.lost
-//	reqlock.lease.active          up-down counter  {lease}
-//	reqlock.request.waiting       up-down counter  {request}
-//	reqlock.lease.grants          counter          {lease}     reqlock.handover
-//	reqlock.lease.losses          counter          {lease}     reqlock.cause
-//	reqlock.lease.renewals        counter          {renewal}   error.type
-//	reqlock.lease.overruns        counter          {lease}
-//	reqlock.attempt.endings       counter          {attempt}   reqlock.ending, error.type
-//	reqlock.attempt.restorations  counter          {attempt}
-//	reqlock.attempt.unknown       counter          {report}
-//	reqlock.request.unlocked      counter          {request}
+//	instrument                      kind             unit        more attributes
+//	reqlock.acquire.duration        histogram        s           reqlock.outcome, error.type
+//	reqlock.hold.duration           histogram        s           reqlock.lost
+//	reqlock.lease.active            up-down counter  {lease}
+//	reqlock.request.waiting         up-down counter  {request}
+//	reqlock.lease.grants            counter          {lease}     reqlock.handover
+//	reqlock.lease.losses            counter          {lease}     reqlock.cause
+//	reqlock.lease.renewals          counter          {renewal}   error.type
+//	reqlock.lease.overruns          counter          {lease}
+//	reqlock.attempt.endings         counter          {attempt}   reqlock.ending, error.type
+//	reqlock.attempt.restorations    counter          {attempt}
+//	reqlock.attempt.unknown         counter          {report}
+//	reqlock.attempt.without_client  up-down counter  {attempt}
+//	reqlock.request.unlocked        counter          {request}
+//
+// reqlock.attempt.without_client counts the idempotent requests that run although their client has
+// gone. It has no name, and needs Watch.
 //
 // reqlock.outcome is "acquired", "replayed" for a copy that got the stored answer, or the code
 // of core.OutcomeOf, such as "busy". error.type is there if the outcome is an HTTP status of
@@ -40,7 +48,7 @@
 //
 // The instruments count keys: a request for three keys that it gets is three leases. A request
 // that runs without its lock (core.WithFailOpen) is counted in reqlock.acquire.duration with
-// the outcome "unavailable", too. The two up-down counters return to zero when nobody holds a
+// the outcome "unavailable", too. The up-down counters return to zero when nobody holds a
 // lease or waits. A lease that is lost stays active until its holder releases it.
 //
 // No attribute of a metric has a key, a digest, a token, or a text of an error or of a client.

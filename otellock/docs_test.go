@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/otellock"
 )
 
@@ -23,6 +24,9 @@ func TestDocsListTheInstruments(t *testing.T) {
 		instruments.Observe(event)
 	}
 	instruments.Observe(core.Event{Kind: core.Refused, Err: core.ErrUnavailable})
+	if err := instruments.Watch(locktest.New(t).Locker); err != nil {
+		t.Fatal(err)
+	}
 	var want []string
 	for _, m := range gather(t, reader) {
 		want = append(want, m.Name+" "+m.Unit+" "+strings.Join(ownAttributes(m), " "))

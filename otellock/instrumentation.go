@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/reqlock/reqlock/core"
@@ -15,6 +16,7 @@ const scope = "github.com/reqlock/reqlock/otellock"
 // An Instrumentation turns events into metrics and spans. Several Lockers may share one. It is
 // safe for concurrent use.
 type Instrumentation struct {
+	meter       metric.Meter
 	instruments instruments
 	series      seriesTable
 	tracer      trace.Tracer
@@ -31,11 +33,12 @@ func New(opts ...Option) (*Instrumentation, error) {
 			return nil, err
 		}
 	}
-	made, err := newInstruments(c.meters.Meter(scope))
+	meter := c.meters.Meter(scope)
+	made, err := newInstruments(meter)
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: otellock.New: an instrument cannot be made: %w", err)
 	}
-	return &Instrumentation{instruments: made, tracer: c.tracers.Tracer(scope), spans: c.spans, holdSpans: c.holdSpans}, nil
+	return &Instrumentation{meter: meter, instruments: made, tracer: c.tracers.Tracer(scope), spans: c.spans, holdSpans: c.holdSpans}, nil
 }
 
 // Observe records an event. Give it to core.WithObserver. It does not block and, without a

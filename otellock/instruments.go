@@ -21,6 +21,8 @@ type instruments struct {
 	leaseGrants, leaseLosses, leaseRenewals, leaseOverruns metric.Int64Counter
 	attemptEndings, attemptRestorations, attemptUnknown    metric.Int64Counter
 	requestUnlocked                                        metric.Int64Counter
+
+	attemptWithoutClient metric.Int64ObservableUpDownCounter // of Watch
 }
 
 // newInstruments makes the instruments.
@@ -57,5 +59,8 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		attemptUnknown:      counter("reqlock.attempt.unknown", "{report}", "Reports that the outcome of an idempotent request is unknown."),
 		requestUnlocked:     counter("reqlock.request.unlocked", "{request}", "Requests that ran without their lock."),
 	}
-	return made, errors.Join(errs...)
+	var err error
+	made.attemptWithoutClient, err = meter.Int64ObservableUpDownCounter("reqlock.attempt.without_client",
+		metric.WithUnit("{attempt}"), metric.WithDescription("Idempotent requests that run although their client has gone."))
+	return made, errors.Join(append(errs, err)...)
 }

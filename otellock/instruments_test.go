@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/otellock"
 )
 
@@ -40,6 +41,9 @@ func TestInstrumentsHaveTheirUnitsAndBuckets(t *testing.T) {
 	for _, event := range everyEvent() {
 		instruments.Observe(event)
 	}
+	if err := instruments.Watch(locktest.New(t).Locker); err != nil {
+		t.Fatal(err)
+	}
 	var got []string
 	for _, m := range gather(t, reader) {
 		if m.Description == "" {
@@ -60,6 +64,7 @@ func TestInstrumentsHaveTheirUnitsAndBuckets(t *testing.T) {
 		"reqlock.attempt.endings {attempt} monotonic=true",
 		"reqlock.attempt.restorations {attempt} monotonic=true",
 		"reqlock.attempt.unknown {report} monotonic=true",
+		"reqlock.attempt.without_client {attempt} monotonic=false",
 		"reqlock.hold.duration s sum=1 bounds=[0.005 0.01 0.05 0.1 0.5 1 5 10 30 60 300]",
 		"reqlock.lease.active {lease} monotonic=false",
 		"reqlock.lease.grants {lease} monotonic=true",

@@ -72,6 +72,9 @@ func (p program) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := t.locks.Watch(locks); err != nil {
+		return err
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.addr)
 	if err != nil {
 		return err

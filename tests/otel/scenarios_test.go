@@ -37,6 +37,9 @@ func newScenarios(t *testing.T, meters *metric.MeterProvider) *scenarios {
 				s.isLong.Store(true)
 			}
 		}))
+	if err := instruments.Watch(s.locks); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
