@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/reqlock/reqlock/core"
 )
 
 // The errors of a bank.
@@ -16,6 +18,7 @@ var (
 	errSameAccount = errors.New("both accounts are the same")
 	errAmount      = errors.New("the amount is not positive")
 	errFunds       = errors.New("insufficient funds")
+	errBroken      = errors.New("the bank is out of order")
 )
 
 // A bank keeps accounts and orders in memory; a real one would use a database. Like a
@@ -24,8 +27,10 @@ var (
 // locks are for.
 type bank struct {
 	// clearing is called between the reads and the writes of each operation. It
-	// stands for the slow part of a payment, such as the card network.
+	// stands for the slow part before money moves, such as a check for fraud.
 	clearing func(ctx context.Context, operation string) error
+	// booked is called after a transfer was made. It stands for what follows, such as a letter.
+	booked func() error
 
 	mu        sync.Mutex
 	balances  map[string]int64
@@ -41,9 +46,10 @@ type receipt struct {
 }
 
 // newBank returns a bank with accounts and their balances in cents.
-func newBank(balances map[string]int64, clearing func(ctx context.Context, operation string) error) *bank {
+func newBank(balances map[string]int64, clearing func(ctx context.Context, operation string) error, booked func() error) *bank {
 	return &bank{
 		clearing: clearing,
+		booked:   booked,
 		balances: maps.Clone(balances),
 		orders:   make(map[string][]string),
 	}
@@ -68,12 +74,16 @@ func (b *bank) transfer(ctx context.Context, from, to string, cents int64) (rece
 	if payer < cents {
 		return receipt{}, errFunds
 	}
+	payment, _ := core.AttemptFromContext(ctx) // nil for a transfer that is no payment: Decide does nothing then
+	payment.Decide(core.NoEffect)              // no money has moved: if this fails, the next try may run
 	if err := b.clear(ctx, fmt.Sprintf("transfer %s %s", from, to)); err != nil {
 		return receipt{}, err
 	}
+	payment.Decide(core.Undecided) // the money moves now: if this fails, no other try runs
 	b.setBalance(from, payer-cents)
 	b.setBalance(to, payee+cents)
-	return receipt{Number: b.countTransfer(), At: time.Now().UTC(), Cents: payer - cents}, nil
+	made := receipt{Number: b.countTransfer(), At: time.Now().UTC(), Cents: payer - cents}
+	return made, b.booked()
 }
 
 // order adds an order of a user, and returns its number. The caller holds the lock of

@@ -27,6 +27,7 @@ type client interface {
 type answer struct {
 	Done       bool          // the handler has executed the request
 	Busy       bool          // another request holds the lock
+	Unknown    bool          // it is unknown whether the request took effect
 	Status     string        // the status of the protocol, such as "409"
 	RetryAfter time.Duration // when to retry; 0 if the answer has no time
 	Retry      string        // what contains the time in this protocol
@@ -34,10 +35,13 @@ type answer struct {
 	Content    string        // the part that is equal in a replay and the first answer
 }
 
-// String returns "done", or the status.
+// String returns "done", "unknown", or the status.
 func (a answer) String() string {
-	if a.Done {
+	switch {
+	case a.Done:
 		return "done"
+	case a.Unknown:
+		return "unknown"
 	}
 	return a.Status
 }

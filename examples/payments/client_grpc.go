@@ -103,6 +103,7 @@ func answerOfCall(ctx context.Context, err error) (answer, error) {
 		case *errdetails.ErrorInfo:
 			a.Busy = said.Code() == codes.Aborted && d.GetDomain() == "reqlock" &&
 				(d.GetReason() == "BUSY" || d.GetReason() == "WAIT_TIMEOUT")
+			a.Unknown = d.GetReason() == "OUTCOME_UNKNOWN"
 		case *errdetails.RetryInfo:
 			a.RetryAfter = max(d.GetRetryDelay().AsDuration(), time.Nanosecond)
 		}

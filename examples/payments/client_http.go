@@ -104,6 +104,7 @@ func answerOf(response *http.Response) (answer, error) {
 	return answer{
 		Done:       response.StatusCode/100 == 2,
 		Busy:       response.StatusCode == http.StatusConflict && (problem.Code == "busy" || problem.Code == "wait_timeout"),
+		Unknown:    problem.Code == "outcome_unknown",
 		Status:     strconv.Itoa(response.StatusCode),
 		RetryAfter: time.Duration(seconds) * time.Second,
 		Retry:      httpProtocol.Retry,

@@ -19,15 +19,16 @@ type framework struct {
 	Dial func(addr string) (client, error)
 }
 
-// A protocol has the texts for a lock that another request holds.
+// A protocol has its texts for the answers of scenarios.
 type protocol struct {
-	Busy  string // the status
+	Busy  string // the status if another request holds the lock
 	Retry string // what contains the time to retry
+	Error string // the status of a failed handler
 }
 
 var (
-	httpProtocol = protocol{Busy: "409", Retry: "Retry-After"}
-	grpcProtocol = protocol{Busy: "ABORTED", Retry: "RetryInfo"}
+	httpProtocol = protocol{Busy: "409", Retry: "Retry-After", Error: "500"}
+	grpcProtocol = protocol{Busy: "ABORTED", Retry: "RetryInfo", Error: "INTERNAL"}
 )
 
 // allFrameworks returns the frameworks in the order of the table.

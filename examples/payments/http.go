@@ -33,6 +33,8 @@ func httpStatusOf(err error) int {
 		return http.StatusNotFound
 	case errors.Is(err, errFunds):
 		return http.StatusUnprocessableEntity
+	case errors.Is(err, errBroken):
+		return http.StatusInternalServerError
 	}
 	return http.StatusServiceUnavailable // the context has ended, and nothing was written
 }

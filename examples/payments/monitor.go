@@ -16,6 +16,7 @@ type monitor struct {
 	mu      sync.Mutex
 	now     snapshot
 	gate    chan struct{} // closed: operations continue
+	failing failure       // where the next operation fails
 	changed chan struct{} // closed by the next update
 }
 
@@ -41,7 +42,7 @@ func (m *monitor) reset() (open func()) {
 	gate := make(chan struct{})
 	m.update(func(now *snapshot) {
 		*now = snapshot{Inside: now.Inside, MaxInside: now.Inside}
-		m.gate = gate
+		m.gate, m.failing = gate, nowhere
 	})
 	return sync.OnceFunc(func() { close(gate) })
 }
@@ -66,7 +67,37 @@ func (m *monitor) clearing(ctx context.Context, operation string) error {
 		return context.Cause(ctx)
 	}
 	time.Sleep(clearingTime)
-	return nil
+	return m.failAt(beforeCharge)
+}
+
+// booked is what follows a transfer.
+func (m *monitor) booked() error { return m.failAt(afterCharge) }
+
+// A failure is a place where a payment fails.
+type failure int
+
+const (
+	nowhere failure = iota
+	beforeCharge
+	afterCharge
+)
+
+// failNext makes the next transfer fail at a place.
+func (m *monitor) failNext(at failure) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failing = at
+}
+
+// failAt returns an error if a transfer is to fail here, once.
+func (m *monitor) failAt(here failure) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failing != here {
+		return nil
+	}
+	m.failing = nowhere
+	return errBroken
 }
 
 // observe is the observer of the Locker.

@@ -92,6 +92,16 @@ func allScenarios(w protocol) []scenario {
 			Expected: "1 charge, 1 replay for the retry",
 			Run:      hangsUp,
 		},
+		{
+			Sent:     "1 payment fails uncharged, 1 retry",
+			Expected: fmt.Sprintf("%s, then done, 1 charge", w.Error),
+			Run:      fails(beforeCharge),
+		},
+		{
+			Sent:     "1 payment fails charged, 1 retry",
+			Expected: fmt.Sprintf("%s, then unknown, 1 charge", w.Error),
+			Run:      fails(afterCharge),
+		},
 	}
 }
 

@@ -130,6 +130,8 @@ func grpcStatusOf(err error) error {
 		code = codes.NotFound
 	case errors.Is(err, errFunds):
 		code = codes.FailedPrecondition
+	case errors.Is(err, errBroken):
+		code = codes.Internal
 	}
 	return status.Error(code, err.Error())
 }

@@ -142,7 +142,7 @@ func TestNothingIsWrittenAfterTheLockIsLost(t *testing.T) {
 	accounts := newBank(map[string]int64{"alice": 5, "bob": 0}, func(context.Context, string) error {
 		lose(core.ErrLost)
 		return nil
-	})
+	}, func() error { return nil })
 	if _, err := accounts.transfer(ctx, "alice", "bob", 5); !errors.Is(err, core.ErrLost) {
 		t.Errorf("transfer: %v", err)
 	}

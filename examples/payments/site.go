@@ -45,7 +45,7 @@ func open(ctx context.Context, on framework, redis *demoredis.Server, prefix, ad
 		payer, payee := batchAccounts(n)
 		balances[payer], balances[payee] = cents, cents
 	}
-	s.bank = newBank(balances, slowed(s.monitor.clearing))
+	s.bank = newBank(balances, slowed(s.monitor.clearing), s.monitor.booked)
 	s.server, err = on.Serve(ctx, addr, s.bank, s.locks)
 	if err != nil {
 		return nil, errors.Join(err, s.locks.Close(ctx))
