@@ -38,7 +38,7 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	switch {
 	case int64(len(buffered.bytes)) > limit:
 		return nil, &bodyTooLargeError{limit: limit}
-	case errors.Is(buffered.err, io.EOF), errors.Is(buffered.err, http.ErrBodyReadAfterClose):
+	case errors.Is(buffered.err, io.EOF), len(buffered.bytes) == 0 && isClosed(buffered.err):
 		return buffered.bytes, nil
 	default:
 		return nil, bodyError(buffered.err)

@@ -13,7 +13,13 @@ import (
 func IsConsumed(r *http.Request) bool {
 	buffered, _ := r.Body.(*bufferedBody)
 	return r.ContentLength > 0 || r.MultipartForm != nil || len(r.PostForm) > 0 ||
-		buffered != nil && errors.Is(buffered.err, http.ErrBodyReadAfterClose)
+		buffered != nil && isClosed(buffered.err)
+}
+
+// isClosed reports whether an error of reading a body says that the body was closed before. The
+// error of HTTP/2 has only its text.
+func isClosed(err error) bool {
+	return errors.Is(err, http.ErrBodyReadAfterClose) || err != nil && err.Error() == "body closed by handler"
 }
 
 // Consumed returns the error of a function that needs a body which a middleware outside has

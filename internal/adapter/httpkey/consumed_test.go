@@ -2,8 +2,12 @@ package httpkey_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -56,6 +60,39 @@ func TestConsumedBodyIsNoMissingField(t *testing.T) {
 				if outcome, _ := core.OutcomeOf(err); outcome.Code != want || want == mistake && outcome.HTTP != http.StatusInternalServerError {
 					t.Errorf("%v: %+v, want %q", err, outcome, want)
 				}
+			})
+		}
+	}
+}
+
+// A server's own body shows that it was read or closed, on each version of HTTP.
+func TestConsumedBodyOnAConnection(t *testing.T) {
+	t.Parallel()
+	decode := func(r *http.Request) { _ = json.NewDecoder(r.Body).Decode(&struct{}{}) }
+	for name, before := range map[string]func(*http.Request){
+		"decoded":            decode,
+		"decoded and closed": func(r *http.Request) { decode(r); _ = r.Body.Close() },
+		"read and closed":    func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); _ = r.Body.Close() },
+		"closed":             func(r *http.Request) { _ = r.Body.Close() },
+	} {
+		for version := 1; version <= 2; version++ {
+			t.Run(fmt.Sprint(name, ", HTTP/", version), func(t *testing.T) {
+				t.Parallel()
+				server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					before(r)
+					_, err := httpkey.JSONField("from").Read(r)
+					if outcome, _ := core.OutcomeOf(err); outcome.Code != "key_error" || r.ProtoMajor != version {
+						t.Errorf("%s: %v", r.Proto, err)
+					}
+				}))
+				server.EnableHTTP2 = version == 2
+				server.StartTLS()
+				t.Cleanup(server.Close)
+				answer, err := server.Client().Post(server.URL, "application/json", strings.NewReader(`{"from":"a"}`)) //nolint:noctx // it ends with the server
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = answer.Body.Close()
 			})
 		}
 	}
