@@ -19,7 +19,8 @@ const (
 	// to another service that timed out. WithInterrupted says what later requests with
 	// the key get.
 	Uncertain
-	// NoEffect says that nothing has taken effect so far. Where the outcome would be
+	// NoEffect says that nothing has taken effect so far, in any handler or try of the
+	// request. Where the outcome would be
 	// unknown otherwise, as after a 500 or a panic, the next request with the key runs.
 	// Just before its first effect, the handler decides Undecided. An answer that is stored
 	// is stored nevertheless, and an answer that was begun to be sent, or has a status that

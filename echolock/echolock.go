@@ -31,7 +31,9 @@ type KeyFunc = core.KeyFunc[echo.Context]
 // application's HTTPErrorHandler. Otherwise the handler finds the lease with
 // FromContext, and in its request's context, which is cancelled if the lease is lost.
 // The lock is freed when the handler returns, panics or ends its goroutine, and not
-// before, even if the client disconnects. c.Response() is not replaced. After the
+// before, even if the client disconnects. If the lock is lost and the handler gives no
+// answer, the client gets lease_lost of core.OutcomeOf instead of an empty 200: answers that
+// do not go through c.Response() are not seen. c.Response() is not replaced. After the
 // lock, c.Request() is the request from before the lock again.
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to

@@ -32,7 +32,8 @@ type KeyFunc = core.KeyFunc[*gin.Context]
 // Otherwise the handlers find the lease with FromContext, and in c.Request.Context(),
 // which is cancelled if the lease is lost. The lock is freed when the last handler
 // returns, panics or ends its goroutine, and not before, even if the client
-// disconnects. c.Writer is not replaced. After the lock, c.Request is the request
+// disconnects. If the lock is lost and they give no answer, the client gets lease_lost
+// of core.OutcomeOf instead of an empty 200. c.Writer is not replaced. After the lock, c.Request is the request
 // from before the lock again.
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to

@@ -29,7 +29,9 @@ type KeyFunc = core.KeyFunc[*Call]
 // Without core.WithWait a call is refused at once if another call holds its lock, as
 // StatusOf describes. The handler finds the lease in its context, which is cancelled
 // if the lease is lost. The lock is freed when the handler returns, panics or ends
-// its goroutine, and not before, even if the client disconnects.
+// its goroutine, and not before, even if the client disconnects. If the handler returns the
+// cause with which its lease has ended, or the error of its context, the client gets UNKNOWN
+// with the reason LEASE_LOST.
 //
 // UnaryServerInterceptor panics if l or key is nil, or if an option is invalid or
 // belongs to another adapter. The interceptor is safe for concurrent use.

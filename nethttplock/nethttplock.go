@@ -29,7 +29,10 @@ type KeyFunc = core.KeyFunc[*http.Request]
 // lock, as WriteError describes. The handler finds the lease in its request's
 // context, which is cancelled if the lease is lost. The lock is freed when the
 // handler returns, panics or ends its goroutine, and not before, even if the client
-// disconnects. The handler gets the server's own ResponseWriter.
+// disconnects. The handler gets the server's own ResponseWriter, so nothing but the
+// handler answers if the lock is lost:
+//
+//	nethttplock.WriteError(w, r, context.Cause(r.Context()))
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to
 // another adapter. The middleware is safe for concurrent use.

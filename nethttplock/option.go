@@ -32,7 +32,8 @@ func Also[F ~func(*http.Request) (K, error), K string | core.Key](keys ...F) Opt
 	return option("Also", func(c *config) { c.also = append(c.also, more...) })
 }
 
-// WithErrorHandler sets the function that answers requests that do not run:
+// WithErrorHandler sets the function that answers requests that do not run, or that Idempotent
+// has cut off before they answered:
 // WriteError if not set. handle gets the error of core.Enter or Locker.Begin. Use
 // core.OutcomeOf or errors.Is to find its meaning; its text is not for clients.
 //
