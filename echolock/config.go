@@ -35,7 +35,8 @@ type Config struct {
 	// ErrorHandler answers requests that do not run: WriteError if not set. It gets
 	// the error of core.Enter: use core.OutcomeOf or errors.Is to find its meaning.
 	// The middleware returns the error that ErrorHandler returns, so the
-	// application's HTTPErrorHandler renders it.
+	// application's HTTPErrorHandler renders it. Idempotent calls it also for a handler
+	// that was cut off: see core.Attempt.CutOff.
 	//
 	// A request that did not run does not get a success by mistake. If ErrorHandler
 	// returns err itself, or returns nil without an answer, WriteError answers. If

@@ -33,7 +33,8 @@ func Also[F ~func(*gin.Context) (K, error), K string | core.Key](keys ...F) Opti
 // WithErrorHandler sets the function that answers requests that do not run:
 // WriteError if not set. handle gets the error of core.Enter or Locker.Begin, which
 // is also the last one of c.Errors. Use core.OutcomeOf or errors.Is to find its
-// meaning; its text is not for clients. The chain is already aborted.
+// meaning; its text is not for clients. The chain is already aborted. Idempotent calls
+// handle also for a handler that was cut off: see core.Attempt.CutOff.
 //
 // A request that did not run does not get a success by mistake. If handle does
 // nothing, WriteError answers. If handle writes a body without a status, as

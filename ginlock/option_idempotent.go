@@ -65,7 +65,7 @@ func WithMaxBody(bytes int64) Option {
 
 // WithUncertain sets which failures leave the outcome of a request unknown, so that
 // copies are refused with core.ErrInterrupted. The default is a panic, an error that a
-// middleware outside renders and that has no status, a failure by the end of a context
+// middleware outside renders and that has no status, a failure by a timeout
 // (Gin and Echo) or after the body broke off, and the status 499 and those from 500
 // except 501, 503 and 511, unless WithStored stores them. All others free the key or are
 // stored: see WithStored. core.WithInterrupted can let copies run instead.

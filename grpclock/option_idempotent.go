@@ -57,7 +57,7 @@ func WithoutFingerprint() Option {
 
 // WithUncertain sets which failures leave the outcome of a call unknown, so that copies
 // are refused with core.ErrInterrupted. The default is a panic, an error that is or wraps
-// the end of a context, and all codes that are not stored by default except
+// a timeout, and all codes that are not stored by default except
 // PERMISSION_DENIED, ABORTED and UNAUTHENTICATED, unless WithStored stores them. All
 // others free the key or are stored: see WithStored. core.WithInterrupted can let copies
 // run instead.

@@ -32,10 +32,10 @@ func Also[F ~func(*http.Request) (K, error), K string | core.Key](keys ...F) Opt
 	return option("Also", func(c *config) { c.also = append(c.also, more...) })
 }
 
-// WithErrorHandler sets the function that answers requests that do not run, or that Idempotent
-// has cut off before they answered:
+// WithErrorHandler sets the function that answers requests that do not run:
 // WriteError if not set. handle gets the error of core.Enter or Locker.Begin. Use
 // core.OutcomeOf or errors.Is to find its meaning; its text is not for clients.
+// Idempotent calls handle also for a handler that was cut off: see core.Attempt.CutOff.
 //
 // A request that did not run does not get a success by mistake. If handle writes
 // nothing, or panics before it writes, WriteError answers. If handle writes a body
