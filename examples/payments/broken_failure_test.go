@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"net/http"
 	"testing"
 
@@ -37,6 +38,13 @@ func TestWrongFailureIsReported(t *testing.T) {
 				s.once = nethttplock.Idempotent(locks, nethttplock.IdempotencyKey(), nethttplock.FreeOnFailure())
 			},
 			"---------✓✗",
+		},
+		{
+			"a retry is another payment",
+			func(s *nethttpService, locks *core.Locker) {
+				s.once = nethttplock.Idempotent(locks, core.Of(func(*http.Request) string { return rand.Text() }))
+			},
+			"-----------✗",
 		},
 	}
 	for _, test := range tests {

@@ -14,6 +14,8 @@ type testedService struct {
 	Bank    *bank
 	// Crash takes a lock of the service in another process, and kills that process.
 	Crash func(ctx context.Context, key string, ttl time.Duration) (crash, error)
+	// Another starts another instance of the service, with the same bank.
+	Another func(ctx context.Context) (*instance, error)
 }
 
 // A scenario is a set of requests to a running service, with the expected result.
@@ -101,6 +103,11 @@ func allScenarios(w protocol) []scenario {
 			Sent:     "1 payment fails charged, 1 retry",
 			Expected: fmt.Sprintf("%s, then unknown, 1 charge", w.Error),
 			Run:      fails(afterCharge),
+		},
+		{
+			Sent:     "1 payment during a deploy, 1 retry",
+			Expected: "1 charge, 1 replay for the retry",
+			Run:      isDeployed,
 		},
 	}
 }

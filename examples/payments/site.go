@@ -32,13 +32,6 @@ type site struct {
 // open starts a site.
 func open(ctx context.Context, on framework, redis *demoredis.Server, prefix, addr string) (*site, error) {
 	s := &site{framework: on, redis: redis, prefix: prefix, monitor: newMonitor()}
-	var err error
-	s.locks, err = core.New(redis.Client,
-		core.WithPrefix(prefix), core.WithObserver(s.monitor.observe), core.WithRetention(retention),
-		core.WithCommandTimeout(commandTimeout))
-	if err != nil {
-		return nil, err
-	}
 	const cents = 100_00
 	balances := map[string]int64{"alice": cents, "bob": cents, "carol": cents, "dave": cents}
 	for n := range nine {
@@ -46,11 +39,24 @@ func open(ctx context.Context, on framework, redis *demoredis.Server, prefix, ad
 		balances[payer], balances[payee] = cents, cents
 	}
 	s.bank = newBank(balances, slowed(s.monitor.clearing), s.monitor.booked)
-	s.server, err = on.Serve(ctx, addr, s.bank, s.locks)
+	var err error
+	s.locks, s.server, err = s.serve(ctx, addr)
+	return s, err
+}
+
+// serve starts an instance of the service, with its own Locker.
+func (s *site) serve(ctx context.Context, addr string) (*core.Locker, *server, error) {
+	locks, err := core.New(s.redis.Client,
+		core.WithPrefix(s.prefix), core.WithObserver(s.monitor.observe), core.WithRetention(retention),
+		core.WithCommandTimeout(commandTimeout))
 	if err != nil {
-		return nil, errors.Join(err, s.locks.Close(ctx))
+		return nil, nil, err
 	}
-	return s, nil
+	server, err := s.Serve(ctx, addr, s.bank, locks)
+	if err != nil {
+		return nil, nil, errors.Join(err, locks.Close(ctx))
+	}
+	return locks, server, nil
 }
 
 // close stops a site: first the server, so that no handler runs, and then the locks,
@@ -72,7 +78,7 @@ func (s *site) run(ctx context.Context, scenarios []scenario, results chan<- res
 		return err
 	}
 	defer client.close()
-	service := &testedService{Client: client, Monitor: s.monitor, Bank: s.bank, Crash: s.crash}
+	service := &testedService{Client: client, Monitor: s.monitor, Bank: s.bank, Crash: s.crash, Another: s.another}
 	for _, scenario := range scenarios {
 		result := scenario.run(ctx, service)
 		if ctx.Err() != nil {
