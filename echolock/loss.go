@@ -23,8 +23,9 @@ func answerLoss(ctx context.Context, c echo.Context, err error) error {
 
 // lossOf is httpattempt.LossOf for an error that may have a status of its own.
 func lossOf(ctx context.Context, err error) error {
-	if statusIn(err) != 0 {
+	loss := httpattempt.LossOf(ctx, err)
+	if loss != nil && statusIn(err) != 0 {
 		return nil
 	}
-	return httpattempt.LossOf(ctx, err)
+	return loss
 }
