@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -16,6 +17,7 @@ func leaseScenarios() []testCase {
 		{"after a crashed attempt the outcome is unknown until an operator resolves it", everywhere, attemptDies},
 		{"after a crashed attempt the next attempt runs with Rerun", everywhere, attemptRunsAgain},
 		{"an attempt loses its lease", everywhere, attemptLosesLease},
+		{"an attempt loses its lease, and its handler does not answer", everywhere, attemptIsCutOff},
 		{"an attempt loses its lease, and another attempt begins", everywhere, attemptIsOvertaken},
 		{"a record expires", everywhere, recordExpires},
 	}
@@ -79,6 +81,29 @@ func attemptRunsAgain(e *environment) {
 		e.free(attempt.Lease().Key()) // as the end of its TTL does
 	}
 	s.replays(s.runsWith(http.StatusCreated, payment("again")), payment("again"))
+}
+
+// A handler that returns when its lease is lost, without an answer, must not look like a success.
+// Its client gets what a copy gets, or may send the request again if nothing has happened.
+func attemptIsCutOff(e *environment) {
+	for decision, refusal := range map[core.Decision]error{core.Undecided: core.ErrInterrupted, core.NoEffect: core.ErrUnavailable} {
+		s := e.serveEndpoint(endpoint{
+			options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
+			handler: func(t invocation) {
+				t.Header().Set("Retry-After", "9")
+				t.attempt.Decide(decision)
+				e.loseLease(t.r.Context(), t.attempt.Lease().Key())
+			},
+		})
+		request := payment(fmt.Sprint("cut", decision))
+		s.wantRefused(refusal, s.do(e.Context(), request))
+		if n := s.runs.Load(); n != 1 {
+			e.Errorf("%d runs", n)
+		}
+		if decision == core.Undecided {
+			s.refuses(refusal, request)
+		}
+	}
 }
 
 // No other attempt has begun, so the answer is stored.
