@@ -5,8 +5,10 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // endingCases end a handler in each way. The lock is held until then and free afterwards.
@@ -18,6 +20,7 @@ func endingCases() []testCase {
 		{"panic, with the key in the body", everywhere, func(e *environment) { handlerPanics(e, byBody) }},
 		{"http.ErrAbortHandler", aborts, handlerAborts},
 		{"Goexit", everywhere, handlerExits},
+		{"the lock is lost, and the handler does not answer", seenAnswers, handlerIsCutOff},
 		{"outer middlewares get back their own context", ownContext, contextIsRestored},
 	}
 }
@@ -57,6 +60,16 @@ func handlerRefuses(e *environment) {
 	if got := s.send(e.Context(), plain); !says(got, "no funds") {
 		e.Errorf("the answer does not contain the handler's text: %s", got.raw)
 	}
+}
+
+// A handler that returns without an answer, because its lock was lost, must not look like a success,
+// and its client must not try again.
+func handlerIsCutOff(e *environment) {
+	s := e.serve(route{
+		locks:   []lock{{keys: []key{byHeader}, options: []core.Option{core.WithMaxHold(time.Millisecond)}}},
+		handler: func(c call) { suite.ReceiveAnywhere(e.T, "the lock is lost", c.Context().Done()) },
+	})
+	s.wantRefusal(plain, e.rowOf(core.ErrMaxHold))
 }
 
 // handlerPanics checks that a panic passes through the lock unchanged, and that the lock is

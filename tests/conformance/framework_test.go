@@ -50,6 +50,7 @@ const (
 	earlyBodies feature = "a body that a middleware can read before the lock"
 	ownContext  feature = "a request that carries its context through the chain"
 	aborts      feature = "http.ErrAbortHandler"
+	seenAnswers feature = "a writer of the framework that shows whether the handler has answered"
 	streams     feature = "answers in pieces"
 	earlyHint   feature = "informational answers before the answer"
 	hijacking   feature = "connections that a handler takes over"

@@ -20,6 +20,7 @@ var grpcLacks = map[feature]string{
 	ownContext:  "interceptors are given their context and keep it; nothing can be restored",
 	aborts:      "gRPC knows no panic that is not a crash",
 	hijacking:   "gRPC gives no connection away",
+	seenAnswers: "a handler of gRPC always returns an answer",
 	writeLimits: "a gRPC server has neither timeout",
 	methods:     "a method of gRPC does not say whether it only reads",
 }

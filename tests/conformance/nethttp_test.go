@@ -16,6 +16,7 @@ func overNetHTTP() *framework {
 		serve:     serveNetHTTP,
 		endpoint:  netHTTPEndpoint,
 		operator:  operator{nethttplock.EndpointKey, nethttplock.Answer},
+		lacks:     map[feature]string{seenAnswers: "a lock does not replace the ResponseWriter"},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
 		hooked:    outcome{status: http.StatusTeapot},
