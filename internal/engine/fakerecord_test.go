@@ -67,7 +67,7 @@ func (s *fakeServer) finish(r storetest.AnyRequest, value string) store.RecordSt
 	switch {
 	case record.state == 'R' && record.token == r.Token:
 	case gone && (r.Ending == store.Abort || value == "" || value == r.Token):
-	case record.token == r.Token:
+	case record.token == r.Token && (record.state == 'A') == (r.Ending == store.Abort):
 		return store.WasStored
 	default:
 		return store.NotStored
@@ -123,11 +123,13 @@ func (s *fakeStore) Resolve(r store.ResolveRequest, done func(store.ResolveStatu
 				s.records[r.Key] = record
 				return
 			}
+			if r.Resolution == store.Forget { // the record refuses a late commit
+				record.state = 'A'
+				s.records[r.Key] = record
+				return
+			}
 			record.token, record.number = "resolved:"+r.Seen, 0
 			switch r.Resolution {
-			case store.Forget:
-				delete(s.records, r.Key)
-				return
 			case store.ResolveDone:
 				record.state = 'U'
 			case store.ResolveAnswered:

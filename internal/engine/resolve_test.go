@@ -62,7 +62,7 @@ func TestResolveWhileLockWithLostLeaseRuns(t *testing.T) {
 		if status, err := forget(p.engines[0], "dead:1"); status != Resolved || err != nil {
 			t.Errorf("%v, %v", status, err)
 		}
-		if record := p.server.record("k"); record.state != 0 {
+		if record := p.server.record("k"); record.state != 'A' {
 			t.Errorf("the record is %c", record.state)
 		}
 		h.BeginRelease()

@@ -7,7 +7,7 @@ type Resolution int
 
 // The resolutions.
 const (
-	// Forget: the record is deleted, so the next request runs.
+	// Forget: the request was not done, so the next one runs.
 	Forget Resolution = iota + 1
 	// ResolveDone: the request was done, without an answer.
 	ResolveDone
@@ -30,8 +30,8 @@ type ResolveRequest struct {
 	// not resolved.
 	Seen       string
 	Resolution Resolution
-	// Keep is how long the record is kept, and Record is the answer, if the Resolution has
-	// them.
+	// Keep is how long the record is kept, also by Forget, to refuse a late commit of the
+	// attempt. Record is the answer, if the Resolution has one.
 	Keep   time.Duration
 	Record []byte
 }

@@ -121,8 +121,8 @@ type Store interface {
 	Release(r ReleaseRequest, done func(ReleaseResult, error))
 
 	// Resolve ends an attempt that died, as an operator says. It compares the attempt with
-	// the one that the operator has seen, and changes the record in the same step. A kept
-	// record refuses a late commit of the attempt.
+	// the one that the operator has seen, and changes the record in the same step. Afterwards
+	// the record refuses a late commit of the attempt.
 	Resolve(r ResolveRequest, done func(ResolveStatus, error))
 	// Outcome reads what became of a request.
 	Outcome(r OutcomeRequest, done func(Outcome, error))

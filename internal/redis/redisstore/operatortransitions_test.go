@@ -77,14 +77,14 @@ func operatorTransitions() []transitionTest {
 	changed := outcome{resolved: store.Changed}
 	tests := []transitionTest{
 		{
-			name: "forget an attempt that died", do: resolve, before: storetest.State{Record: died},
-			first: resolved, second: none,
+			name: "forget an attempt that died: its late commit is refused", do: resolve, before: storetest.State{Record: died, RecordTTL: time.Minute},
+			first: resolved, second: none, after: storetest.State{Record: abortedRecord(storetest.Bob1)},
 		},
 		{
 			name: "forget an attempt that died, while another holds the key", do: resolve,
 			before: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: died},
 			first:  resolved, second: none,
-			after: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}},
+			after: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: abortedRecord(storetest.Bob1)},
 		},
 		{
 			name: "mark an attempt that died as done: the print stays", do: resolveAs(store.ResolveDone, storetest.Bob1),

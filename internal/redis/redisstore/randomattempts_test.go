@@ -179,7 +179,7 @@ func (w *attemptSoak) forget(t *testing.T, s *syncStore, r storetest.AnyRequest)
 	if err != nil || seen.State != store.Unknown {
 		return
 	}
-	r.Seen, r.Resolution = seen.Attempt, store.Forget
+	r.Seen, r.Resolution, r.Keep = seen.Attempt, store.Forget, storetest.Keep
 	if status, err := s.Resolve(t.Context(), r); err == nil && status == store.Resolved {
 		w.resolved.Add(1)
 	}

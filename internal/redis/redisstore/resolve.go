@@ -21,6 +21,8 @@ func (s *Store) Resolve(r store.ResolveRequest, done func(store.ResolveStatus, e
 	class := pipeline.Release
 	if r.Resolution.Keeps() {
 		class = pipeline.Commit
+	}
+	if r.Resolution != store.NoteReported {
 		t.args = append(t.args, t.keep.setInt(r.Keep.Milliseconds()))
 	}
 	if r.Resolution == store.ResolveAnswered {
