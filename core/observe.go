@@ -103,7 +103,7 @@ func unknownCause(e engine.Event) error {
 	case e.Ending == engine.Interrupt:
 		return errAttemptInterrupted
 	case e.Err != nil:
-		return &commitError{&Error{Kind: ErrUnavailable, Cause: e.Err}}
+		return &commitError{&Error{Kind: ErrUnavailable, Cause: e.Err}, e.GoesOn}
 	}
 	return errAttemptDied
 }
@@ -114,10 +114,17 @@ var (
 )
 
 // A commitError says that Redis did not accept a commit or a seal.
-type commitError struct{ err *Error }
+type commitError struct {
+	err    *Error
+	goesOn bool
+}
 
 func (e *commitError) Error() string {
-	return "reqlock: the commit failed: " + strings.TrimPrefix(e.err.Error(), "reqlock: ")
+	what := "the commit failed: "
+	if e.goesOn {
+		what = "the commit has failed so far, and goes on: "
+	}
+	return "reqlock: " + what + strings.TrimPrefix(e.err.Error(), "reqlock: ")
 }
 
 func (e *commitError) Unwrap() error { return e.err }

@@ -72,6 +72,20 @@ func WithMaxTotalWaiters(n int) Option {
 	}}
 }
 
+// WithOpenCommits limits the commits that go on after Commit or Seal of an Attempt has returned
+// ErrUnavailable: 1024 of them if not set, with 64 MiB of records together. 0 switches them off.
+// A commit for which there is no room is given up, so the outcome of its request stays unknown.
+// It has no effect on a quorum. Only New and NewQuorum accept this option.
+func WithOpenCommits(count, bytes int) Option {
+	return rootOption{"WithOpenCommits", byBoth, func(r *root) error {
+		if count < 0 || bytes < 0 {
+			return fmt.Errorf("reqlock: WithOpenCommits: %d commits with %d bytes: both are at least 0", count, bytes)
+		}
+		r.openCommits, r.openBytes = count, bytes
+		return nil
+	}}
+}
+
 // WithObserver adds a function that receives each event: none if not set. Events of a request
 // come on the goroutine of that request, so there may be several at once. Events of the Locker's
 // own goroutines, such as Renewed and Lost, come on one goroutine, in order. So the function must

@@ -17,6 +17,8 @@ const (
 	defaultFailFast       = 3 * time.Second
 	defaultMaxWaiters     = 1024
 	defaultMaxTotal       = 64 * 1024
+	defaultOpenCommits    = 1024
+	defaultOpenBytes      = 64 << 20
 	defaultRetention      = 24 * time.Hour
 	defaultMaxRecord      = 1 << 20
 
@@ -62,6 +64,8 @@ type root struct {
 	commandTimeout time.Duration
 	failFast       time.Duration // 0: never
 	maxTotal       int
+	openCommits    int
+	openBytes      int
 	observers      []*observer
 	replicas       redisstore.Replicas
 	quarantine     time.Duration // 0: not a quorum
@@ -81,7 +85,7 @@ func defaultSettings() settings {
 		maxRecord:  defaultMaxRecord,
 		root: root{
 			prefix: defaultPrefix, commandTimeout: defaultCommandTimeout, failFast: defaultFailFast,
-			maxTotal: defaultMaxTotal,
+			maxTotal: defaultMaxTotal, openCommits: defaultOpenCommits, openBytes: defaultOpenBytes,
 		},
 	}
 }
@@ -124,6 +128,8 @@ func (s *settings) engineConfig(process string) engine.Config {
 		FailFast:        s.failFast,
 		MaxWaiters:      s.maxWaiters,
 		MaxTotalWaiters: s.maxTotal,
+		MaxOpenCommits:  s.openCommits,
+		MaxOpenBytes:    int64(s.openBytes),
 		Hooks:           hooks,
 	}
 }

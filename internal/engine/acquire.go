@@ -77,6 +77,10 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		s.mu.Unlock()
 		return &Refusal{Reason: ClosedDown}
 	}
+	if refusal := e.refuseOpen(s, &w.hold.request); refusal != nil {
+		s.mu.Unlock()
+		return refusal
+	}
 	if unserved != nil && s.queues[w.hold.request.Key].needsStore(w) {
 		if w.endsOnFault = w.hold.request.FailOpen; !w.endsOnFault {
 			s.mu.Unlock()

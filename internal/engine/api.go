@@ -82,7 +82,7 @@ const (
 	Lost
 	HeldLong
 	Replayed  // a caller got the answer of an attempt that was done
-	Committed // an attempt was committed, or its commit failed
+	Committed // an attempt was committed, or its commit failed; twice if it went on
 	Restored  // the record of an attempt was gone before its commit
 	// OutcomeUnknown: it is unknown whether the request of an attempt took effect.
 	OutcomeUnknown
@@ -125,7 +125,8 @@ type Event struct {
 	Attempt  bool             // the request has an Attempt
 	Shared   bool             // the request is for a shared lease
 	Queued   bool             // a Waiting event came before
-	Repeated bool             // HeldLong: there was an event for the hold before; Renewed: this renewal and the one before failed
+	Repeated bool             // HeldLong, Committed: there was an event for the hold before; Renewed: this renewal and the one before failed
+	GoesOn   bool             // Committed, OutcomeUnknown: the commit has failed so far, and goes on: see openCommit
 	Key      string           // the Key of the Request
 	Name     string           // the Name of the Request
 	Context  *context.Context // the context of the request, or of Close; nil is none

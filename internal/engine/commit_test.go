@@ -19,21 +19,28 @@ var errNoCommitReply = &store.Fault{Unknown: true, Temporary: true, Err: errors.
 func TestCommitIsRetried(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name  string
-		fails time.Duration
-		lost  bool // the reply is lost, and not the commit
-		want  rune
+		name   string
+		fails  time.Duration
+		lost   bool // the reply is lost, and not the commit
+		goesOn bool
+		want   rune // when the caller has its result
+		later  rune
 	}{
-		{"not sent", time.Second, false, 'D'},
-		{"not answered", time.Second, true, 'D'},
-		{"not sent for too long", 3 * time.Second, false, 'R'},
-		{"not answered for too long", 3 * time.Second, true, 'D'},
+		{"not sent", time.Second, false, true, 'D', 'D'},
+		{"not answered", time.Second, true, true, 'D', 'D'},
+		{"not sent for too long", 3 * time.Second, false, true, 'R', 'D'},
+		{"not answered for too long", 3 * time.Second, true, true, 'D', 'D'},
+		{"not sent for too long, and it does not go on", 3 * time.Second, false, false, 'R', 'R'},
+		{"not answered for too long, and it does not go on", 3 * time.Second, true, false, 'D', 'D'},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
+				if !test.goesOn {
+					p.engines[0].open.maxCount = 0
+				}
 				h := hold(t, p.engines[0], attempt("f", 0))
 				back := time.Now().Add(test.fails)
 				fail := func(string, storetest.AnyRequest) error {
@@ -64,11 +71,14 @@ func TestCommitIsRetried(t *testing.T) {
 				if lost := p.events[0].of(Lost); len(lost) != 0 {
 					t.Errorf("lost %+v", lost)
 				}
-				committed := p.events[0].of(Committed)
-				if len(committed) != 1 || (committed[0].Err != nil) != failed {
+				committed, late := p.events[0].of(Committed), failed && test.goesOn
+				if (len(committed) == 2) != late || (committed[0].Err != nil) != failed || committed[0].GoesOn != late {
 					t.Errorf("committed %+v", committed)
 				}
-				want := map[rune]Reason{'D': Done, 'R': Interrupted}[test.want]
+				if last := committed[len(committed)-1]; late && (last.Err != nil || last.GoesOn || !last.Repeated || last.Held < test.fails) {
+					t.Errorf("late: %+v", last)
+				}
+				want := map[rune]Reason{'D': Done, 'R': Interrupted}[test.later]
 				if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != want {
 					t.Errorf("the next one: %v, want %v", refusal.Reason, want)
 				}
@@ -78,11 +88,12 @@ func TestCommitIsRetried(t *testing.T) {
 	}
 }
 
-// A commit that the store refuses for good is not retried.
+// The caller of a commit that the store refuses for good gets that at once.
 func TestCommitIsNotRetriedAfterPermanentFault(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
+		p.engines[0].open.maxCount = 0
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "commit" {
@@ -241,6 +252,7 @@ func TestAttemptWithUnknownCommitIsNotAborted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}
+		p.engines[0].open.maxCount = 0
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "commit" || transition == "release" {

@@ -114,6 +114,9 @@ func (h *Hold) releaseLate() {
 		switch {
 		case err != nil && h.ending == Abort:
 			h.engine.discardAsync(keyToken{r.Key, r.Token}, r.Attempt, h.until)
+		case err != nil:
+			q.keepOpen(h, r, err, q.state == idle || q.state == asking)
+			q.wake()
 		case err == nil && h.ending.isFinal() && released.Record != store.NotStored:
 			q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
 			q.wake()
@@ -135,7 +138,7 @@ func (h *Hold) observeEnding(err error, after *callbacks) {
 	if err == nil && h.stored == store.NotStored {
 		loss = Taken
 	}
-	event := Event{Kind: Committed, Held: time.Since(h.since), Loss: loss, Ending: h.ending, Err: err}.of(h)
+	event := Event{Kind: Committed, Held: time.Since(h.since), Loss: loss, Ending: h.ending, GoesOn: h.goesOn, Err: err}.of(h)
 	if err == nil && h.stored == store.Restored {
 		h.report(Event{Kind: Restored, Held: event.Held}.of(h), after)
 	}

@@ -25,6 +25,9 @@ type Config struct {
 	// MaxWaiters limits the waiters for one key, and MaxTotalWaiters those for all keys
 	// together.
 	MaxWaiters, MaxTotalWaiters int
+	// MaxOpenCommits and MaxOpenBytes limit the open commits, and their bytes: see openCommit.
+	MaxOpenCommits int
+	MaxOpenBytes   int64
 	// FailFast is after how long without a reply new callers are refused at once: see
 	// refuseUnserved. 0 is never.
 	FailFast time.Duration
@@ -52,8 +55,9 @@ type Engine struct {
 	renewals  renewalLimiter
 	events    eventQueue
 	work      inflight.Counter // holds, and goroutines of the engine
-	closing   chan struct{}    // closed when Close begins
-	closeOnce sync.Once        // guards close(closing)
+	open      openCommits
+	closing   chan struct{} // closed when Close begins
+	closeOnce sync.Once     // guards close(closing)
 }
 
 // A shard is a part of the queues, and the mutex that guards them with all their leases
@@ -75,6 +79,7 @@ func New(s store.Store, c Config) *Engine {
 		bound:   c.Bound,
 		ballots: c.Ballots, failFast: c.FailFast,
 		limits:  limits{perKey: c.MaxWaiters, total: c.MaxTotalWaiters},
+		open:    openCommits{maxCount: int64(c.MaxOpenCommits), maxBytes: c.MaxOpenBytes},
 		seed:    maphash.MakeSeed(),
 		closing: make(chan struct{}),
 	}
@@ -112,9 +117,9 @@ func (e *Engine) claimOf(ttl time.Duration) time.Duration {
 
 // Close refuses new callers and waiters, and gives up their places in the store's
 // queue. It waits until the holders have released or lost their leases, and until all
-// commands have ended. When ctx ends first, it cancels the contexts of the remaining
-// holders, leaves their keys to the TTL, and returns an error that wraps ctx's error and
-// says what was not finished.
+// commands have ended, and for open commits: see awaitWork. When ctx ends first, it
+// cancels the contexts of the remaining holders, leaves their keys to the TTL, and returns
+// an error that wraps ctx's error and says what was not finished.
 func (e *Engine) Close(ctx context.Context) error {
 	e.eachShard(func(s *shard) {
 		s.closed = true
@@ -131,8 +136,9 @@ func (e *Engine) Close(ctx context.Context) error {
 		held.Context = &ctx
 		e.observe(held)
 	}
-	if err := e.work.Wait(ctx); err != nil {
+	if err := e.awaitWork(ctx); err != nil {
 		err = e.unfinished(err)
+		e.endOpen()
 		e.loseAll()
 		_ = e.store.Close(ctx) // stops listening; its error is that of ctx
 		return err

@@ -24,6 +24,9 @@ func (e *Engine) held() Event {
 // unfinished returns the error of a Close that ended before its holders.
 func (e *Engine) unfinished(ended error) error {
 	h := e.held()
+	if open := e.open.count.Load(); h.Holds == 0 && open > 0 {
+		return fmt.Errorf("%w: no lease is held, and redis has not accepted the answers of this many idempotent requests: %d", ended, open)
+	}
 	if h.Holds == 0 {
 		return fmt.Errorf("%w: no lease is held, and commands to redis are under way", ended)
 	}

@@ -46,6 +46,7 @@ func (e *Engine) handleHint(key, token string, discard func(keyToken)) {
 func (q *queue) checkAgain(token string) {
 	switch {
 	case token != "" && q.isLost(token): // the holder has been told of the loss
+	case token != "" && q.isOpen(token): // the commit frees the key
 	case token != "" && token == q.ballot:
 		q.lastHint = time.Now() // others wait too; but after a split vote the pause must not be cut short
 	case q.state == releasing && token == q.lease.token:

@@ -42,6 +42,7 @@ type Hold struct {
 	unreported  bool               // the caller left before it could learn of the grant
 	awaited     bool               // a caller waits for the release, and observes its events
 	keepsKey    bool               // set by the release: the key stays locked for MinHold
+	goesOn      bool               // the release has failed, and the commit goes on
 	ending      Ending             // how the attempt was ended
 	stored      store.RecordStatus // what became of the record
 }

@@ -22,6 +22,7 @@ func TestLateCommitIsRetried(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
+				p.engines[0].open.maxCount = 0
 				h := hold(t, p.engines[0], attempt("f", 0))
 				p.server.set("k", "", 0)
 				<-h.Context().Done()

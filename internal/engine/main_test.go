@@ -55,6 +55,7 @@ func newEngineOn(server *fakeServer, process string) (*Engine, *fakeStore, *reco
 	s, r := newFakeStore(server, process), &recorder{}
 	e := New(s, Config{
 		Process: process, Bound: bound, MaxWaiters: 1000, MaxTotalWaiters: 2000, FailFast: failFast,
+		MaxOpenCommits: 10, MaxOpenBytes: 1000,
 		Hooks: Hooks{Observe: r.observe, Cause: func(l Loss) error { return lossError{l} }},
 	})
 	return e, s, r

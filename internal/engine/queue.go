@@ -89,6 +89,8 @@ type queueState struct {
 	// returned yet, with their attempts. The keys must not be deleted while that code
 	// runs.
 	lostTokens map[string]*Attempt
+	// open are the open commits of a root, the last one first.
+	open *openCommit
 }
 
 // rootOf returns the queue of the exclusive callers of a key, and makes one if there is
@@ -123,11 +125,11 @@ func (e *Engine) unusedQueue(s *shard, key string) *queue {
 const maxRecycled = 16
 
 // recycle keeps the queue for reuse, if it is not needed: it is idle, all holders of its
-// lost leases have returned, and it is not the root of a key with shared callers or leases.
+// lost leases have returned, it has no open commit, and it is not the root of a key with shared callers or leases.
 // Only two still refer to the queue then: holds that have ended, which use nothing but the
 // shard, and renewals of leases that were lost.
 func (q *queue) recycle() {
-	if q.state != idle || len(q.lostTokens) > 0 || len(q.shared.lists) > 0 {
+	if q.state != idle || len(q.lostTokens) > 0 || q.open != nil || len(q.shared.lists) > 0 {
 		return
 	}
 	s := q.shard

@@ -179,10 +179,11 @@ func (q *queue) onReleased(released store.ReleaseResult, err error) {
 
 // completeRelease gives the result to the last holder, and starts the next episode.
 func (q *queue) completeRelease(lease *lease, released store.ReleaseResult, err error, after *callbacks) {
-	if err != nil || lease.seenAgain {
+	last := lease.last
+	goesOn := err != nil && last != nil && q.keepOpen(last, q.lastRelease, err, true)
+	if err != nil && !goesOn || lease.seenAgain {
 		q.engine.discardAsync(keyToken{q.key, lease.token}, q.abortedAttempt(), lease.validUntil)
 	}
-	last := lease.last
 	lease.last = nil // the queue may live long
 	if last != nil {
 		if err == nil && released.Status == store.NotHeld && last.loss == NotLost {

@@ -47,7 +47,12 @@ func (e *Engine) Resolve(ctx context.Context, r ResolveRequest) (ResolveStatus, 
 			done(StillRunning, nil)
 			return
 		}
-		e.store.Resolve(r, done)
+		e.store.Resolve(r, func(status ResolveStatus, err error) {
+			if err == nil && status == Resolved {
+				e.endResolved(r.Key)
+			}
+			done(status, err)
+		})
 	})
 }
 

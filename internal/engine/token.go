@@ -57,7 +57,7 @@ func (q *queue) ownerOf(token string) *queue {
 // owns reports whether a token of this process may rightly be in the key or in the
 // store's queue.
 func (q *queue) owns(token string) bool {
-	if q.isLost(token) {
+	if q.isLost(token) || q.isOpen(token) {
 		return true
 	}
 	switch q.state {

@@ -35,6 +35,6 @@ func (h *Hold) observeUnknown(err error, after *callbacks) {
 	default:
 		return
 	}
-	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Ending: h.ending, Err: err}.of(h)
+	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Ending: h.ending, GoesOn: h.goesOn, Err: err}.of(h)
 	h.report(event, after)
 }

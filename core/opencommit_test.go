@@ -1,0 +1,56 @@
+package core_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// Redis is away for longer than the caller of Commit waits. The commit goes on, and copies in
+// the process get the answer.
+//
+//faults:row 47: the process lives
+func TestCommitGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]func(*redistest.Server){
+		"redis comes back with its data": (*redistest.Server).RestartFromDisk,
+		"redis comes back empty":         (*redistest.Server).Restart,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, "--appendonly", "yes")
+			var events recorder
+			locks := newLocker(t, server.Client(t), core.WithObserver(events.record))
+			key := core.EndpointKey("POST", "/payments", "k")
+			attempt := begin(t, locks, key)
+			server.Kill()
+			wantError(t, attempt.Commit(t.Context(), []byte("answer")), core.ErrUnavailable)
+			if open := locks.OpenCommits(); open.Count != 1 || open.Bytes <= len("answer") || open.Oldest <= 0 {
+				t.Errorf("%+v", open)
+			}
+			wantReplay(t, locks, key, "answer")
+			_, err := locks.Begin(t.Context(), key, []byte("g"))
+			wantError(t, err, core.ErrUnavailable)
+			restart(server)
+			wantReplay(t, locks, key, "answer")
+			suite.Eventually(t, "the commit is done", func() bool { return len(events.of(core.Committed)) == 2 })
+			if late := events.of(core.Committed)[1]; late.Err != nil || late.Ending != core.Commit {
+				t.Errorf("late: %+v", late)
+			}
+			if got := len(events.of(core.OutcomeUnknown)); got != 1 {
+				t.Errorf("%d unknown outcomes", got)
+			}
+			if open := locks.OpenCommits(); open != (core.OpenCommits{}) {
+				t.Errorf("%+v", open)
+			}
+			wantReplay(t, newLocker(t, server.Client(t)), key, "answer")
+			_, err = locks.Begin(t.Context(), key, []byte("g"))
+			if !errors.Is(err, core.ErrMismatch) {
+				t.Errorf("another request with the key: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/inflight"
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// maxOpenPause is the longest pause between two sends of an open commit.
+const maxOpenPause = time.Second
+
+// An openCommit is a commit or a seal that the store has not accepted within commitTimeout. Its
+// caller has got the fault, and the commit goes on until it is accepted, another attempt has
+// begun, an operator has resolved the request, the record would expire, or Close ends it. The
+// root queue of its key has it, and the mutex of the shard guards it.
+//
+// While a key has an open commit, no caller with an attempt is in its waitlist. So no attempt
+// begins beside the open commit in this process, also if the store has lost the record.
+type openCommit struct {
+	next    *openCommit // of the same key
+	queue   *queue
+	request store.ReleaseRequest
+	event   Event // about its end
+	granted time.Time
+	begun   time.Time // when the caller has got the fault
+	fault   error     // of the last send
+	retries int
+	timer   *time.Timer
+	sending bool
+	last    bool // it is not sent again
+	ended   bool // the queue does not have it any more
+}
+
+// size is how much the commit counts towards Config.MaxOpenBytes.
+func (c *openCommit) size() int64 {
+	r := &c.request
+	return int64(len(r.Key) + len(r.Token) + len(r.Record) + len(r.Attempt.Fingerprint))
+}
+
+// openCommits counts the open commits of an engine.
+type openCommits struct {
+	maxCount, maxBytes int64
+	count, bytes       atomic.Int64
+	over               atomic.Bool      // Close has ended the open commits, and there are no more
+	work               inflight.Counter // as count, for Close
+}
+
+// add counts one more open commit. It reports false if there is no room for it.
+func (o *openCommits) add(size int64) bool {
+	if !o.over.Load() && o.count.Add(1) <= o.maxCount {
+		if o.bytes.Add(size) <= o.maxBytes {
+			o.work.Add()
+			return true
+		}
+		o.bytes.Add(-size)
+	}
+	o.count.Add(-1)
+	return false
+}
+
+func (o *openCommits) remove(size int64) {
+	o.bytes.Add(-size)
+	o.count.Add(-1)
+	o.work.Done()
+}
+
+// keepOpen makes the failed commit of a hold an open commit, and settles the callers that want
+// to run an attempt. It reports false if the hold has no commit, or if there is no room for it.
+// isAlone says that no other attempt of this process runs. The queue is the root of its key.
+func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error, isAlone bool) bool {
+	if !r.Ending.IsFinal() {
+		return false
+	}
+	r.Inline = false
+	c := &openCommit{
+		queue: q, request: r, fault: fault, granted: h.since, begun: time.Now(),
+		event: Event{Kind: Committed, Repeated: true, Ending: h.ending, Key: h.request.Key, Name: h.request.Name, Attempt: true},
+	}
+	e := q.engine
+	if !e.open.add(c.size()) {
+		return false
+	}
+	c.next, q.open = q.open, c
+	h.goesOn = true
+	q.refuseIf(func(w *waiter) *Refusal { return q.openRefusal(w.hold.request.Attempt, isAlone) })
+	c.sendLater()
+	return true
+}
+
+// openRefusal returns the refusal of a caller with an attempt because of an open commit, or nil
+// if there is none. A copy of the request gets the answer, which is not stored yet. It does not
+// if another attempt may have the word about the request.
+func (q *queue) openRefusal(own *Attempt, isAlone bool) *Refusal {
+	if q == nil || q.open == nil || own == nil {
+		return nil
+	}
+	c := q.open
+	switch {
+	case c.next != nil, !isAlone, isMismatch(c.request.Attempt, own):
+		fault := fmt.Errorf("the answer of an earlier request with the key is not stored yet: %w", c.fault)
+		return &Refusal{Reason: Unavailable, Fault: &store.Fault{Temporary: true, Err: fault}}
+	case c.request.Ending == store.Seal:
+		return &Refusal{Reason: Sealed}
+	default:
+		return &Refusal{Reason: Done, Record: c.request.Record}
+	}
+}
+
+// isOpen reports whether the token belongs to an open commit.
+func (q *queue) isOpen(token string) bool {
+	for c := q.open; c != nil; c = c.next {
+		if c.request.Token == token {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseOpen is openRefusal for a new caller. It costs nothing while there is no open commit.
+func (e *Engine) refuseOpen(s *shard, r *Request) *Refusal {
+	if e.open.count.Load() == 0 {
+		return nil
+	}
+	q := s.queues[r.Key]
+	return q.openRefusal(r.Attempt, q != nil && (q.state == idle || q.state == asking))
+}
