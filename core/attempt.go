@@ -163,10 +163,17 @@ func (a *Attempt) MaxRecord() int { return a.locker.settings.maxRecord }
 // Commit is retried for 2 s, even if ctx ends. ctx limits only how long the caller waits. An
 // attempt that has lost its lease is committed too, unless another attempt has begun since.
 //
+// If Redis does not accept the record in this time, Commit returns ErrUnavailable, and goes on
+// in the background: until Redis accepts the record, also if it has lost all data; until another
+// attempt has begun or an operator has resolved the request; at the latest for the time of
+// WithRetention, or until the end of Close. A Committed event with Repeated reports the end.
+// Until then, Begin in this process returns the record for the same fingerprint, and
+// ErrUnavailable for another one. WithOpenCommits limits such commits.
+//
 // The error is ErrLost if another attempt has begun or may have begun: the record is
 // damaged, or it is gone and the key is locked by another holder. The error is
-// ErrUnavailable if Redis did not accept the record: then the outcome is unknown, as after a
-// crash, see WithInterrupted. It is ctx's error if ctx ended first. If the Attempt is a
+// ErrUnavailable if Redis did not accept the record: then the outcome is unknown to other
+// processes, as after a crash, see WithInterrupted. It is ctx's error if ctx ended first. If the Attempt is a
 // replay, there is another error.
 func (a *Attempt) Commit(ctx context.Context, record []byte) error {
 	if len(record) > a.MaxRecord() {

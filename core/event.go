@@ -40,8 +40,8 @@ type Event struct {
 	// if another process held the lease.
 	Held time.Duration
 	// Repeated is true if there was an event of the same kind for the same lease before,
-	// in HeldLong. In Renewed, it is true if this renewal and the one before it failed. A
-	// counter of leases ignores such events.
+	// in HeldLong and Committed. In Renewed, it is true if this renewal and the one before it
+	// failed. A counter of leases ignores such events.
 	Repeated bool
 	// Caller is the code that took the lease, in HeldLong and Closing: see WithCaller. It
 	// is "" if WithCaller is off.
@@ -63,7 +63,8 @@ type Event struct {
 // keys, it may be derived from that context. In Closing and Warned it is the context of Close
 // and Check, and in Warned about an observer it is that of the event at which the observer
 // panicked. In any other Warned it is the background context. An OutcomeUnknown for
-// an attempt of another process has the context of the request that found it.
+// an attempt of another process has the context of the request that found it. A Committed with
+// Repeated has the background context.
 //
 // The context may have ended. Do not keep it after the call of the observer.
 func (e Event) Context() context.Context {

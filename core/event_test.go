@@ -192,6 +192,7 @@ func TestSlogObserverWarnsOnce(t *testing.T) {
 	}{
 		"a failed renewal":               {core.Event{Kind: core.Renewed, Err: unavailable}, "WARN"},
 		"the next failed renewal":        {core.Event{Kind: core.Renewed, Err: unavailable, Repeated: true}, "DEBUG"},
+		"a commit that went on":          {core.Event{Kind: core.Committed, Repeated: true}, "WARN"},
 		"held long, again":               {core.Event{Kind: core.HeldLong, Repeated: true}, "WARN"},
 		"refused by Close":               {core.Event{Kind: core.Refused, Err: &core.Error{Kind: core.ErrClosed}}, "DEBUG"},
 		"refused by Redis":               {core.Event{Kind: core.Refused, Err: unavailable}, "WARN"},

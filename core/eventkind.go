@@ -29,7 +29,10 @@ const (
 	Replayed
 	// Committed: an attempt was ended by Commit or Seal. Err is set if its answer was not
 	// stored: it is ErrUnavailable if Redis did not accept the answer, so that the outcome
-	// is unknown to later requests, or ErrLost if another attempt had begun.
+	// is unknown to later requests, or ErrLost if another attempt had begun, or an operator
+	// had resolved the request. After ErrUnavailable the commit may go on: see
+	// Attempt.Commit. At its end there is one more Committed, with Repeated. Without Err, it
+	// ends the unknown outcome.
 	Committed
 	// Restored: Redis lost the record of an attempt while the attempt ran, by eviction or
 	// in a failover. The record was stored again at the end of the attempt. Another
@@ -46,7 +49,8 @@ const (
 	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an
 	// operator has to find out: see Locker.Outcome and Resolve. Key.Endpoint is the key
 	// that they take. There is at least one such event for each outcome: when an attempt
-	// is ended by Interrupt; when Redis did not accept a commit; when a request finds that
+	// is ended by Interrupt; when Redis did not accept a commit, which may go on, and once
+	// more if it is given up later; when a request finds that
 	// an earlier attempt died or was interrupted, in any process; and before each run that
 	// WithInterrupted(Rerun) allows after that. Err says which of these it is: for a commit
 	// it is also ErrUnavailable, and the adapters name what the handler did, such as a

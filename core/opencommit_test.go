@@ -37,7 +37,7 @@ func TestCommitGoesOn(t *testing.T) {
 			restart(server)
 			wantReplay(t, locks, key, "answer")
 			suite.Eventually(t, "the commit is done", func() bool { return len(events.of(core.Committed)) == 2 })
-			if late := events.of(core.Committed)[1]; late.Err != nil || late.Ending != core.Commit {
+			if late := events.of(core.Committed)[1]; late.Err != nil || late.Ending != core.Commit || !late.Repeated {
 				t.Errorf("late: %+v", late)
 			}
 			if got := len(events.of(core.OutcomeUnknown)); got != 1 {
@@ -51,6 +51,47 @@ func TestCommitGoesOn(t *testing.T) {
 			if !errors.Is(err, core.ErrMismatch) {
 				t.Errorf("another request with the key: %v", err)
 			}
+		})
+	}
+}
+
+// An operator resolves the request while its commit is open, through another process. The commit
+// is refused, and copies get the operator's word.
+func TestOperatorBeatsOpenCommit(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		resolution core.Resolution
+		want       error // of a copy; nil if it runs
+	}{
+		"forget": {core.Forget(), nil},
+		"done":   {core.Done(), core.ErrUnreplayable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, proxy, rdb := behindProxy(t)
+			var events recorder
+			locks, operator := newLocker(t, rdb, core.WithObserver(events.record)), newLocker(t, server.Client(t))
+			attempt := begin(t, locks, "k")
+			proxy.Refuse(true)
+			wantError(t, attempt.Commit(t.Context(), []byte("answer")), core.ErrUnavailable)
+			server.Client(t).Del(t.Context(), "reqlock:i:k") // the lease ends
+			seen := wantOutcome(t, operator, "k", core.RequestUnknown, 1)
+			if err := operator.Resolve(t.Context(), "k", test.resolution, seen); err != nil {
+				t.Fatal(err)
+			}
+			proxy.Refuse(false)
+			suite.Eventually(t, "the commit is refused", func() bool { return len(events.of(core.Committed)) == 2 })
+			late := events.of(core.Committed)[1]
+			wantError(t, late.Err, core.ErrLost)
+			if !late.Repeated || locks.OpenCommits().Count != 0 {
+				t.Errorf("late: %+v", late)
+			}
+			if test.want == nil {
+				_ = begin(t, locks, "k").Abort(t.Context())
+				return
+			}
+			_, err := locks.Begin(t.Context(), "k", []byte("f"))
+			wantError(t, err, test.want)
 		})
 	}
 }

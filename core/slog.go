@@ -8,13 +8,13 @@ import (
 // SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
 // at warning level: a lost lease, a lease that is held long, a lost record, an unknown
 // outcome, a run without the lock, a warning of Check or an adapter, a Close that waits for
-// holders, a key function that failed with a status of 500 or more, a fault of Redis, and
+// holders, the end of a commit that went on, a key function that failed with a status of 500 or more, a fault of Redis, and
 // ErrUpgrade and ErrHiddenLease, which are mistakes in the program. All other events are
 // logged at debug level. Of renewals that fail one after the other, only the first is logged
 // at warning level.
 //
-// Keys appear as digests. The line of an unknown outcome also has endpoint_key, the whole key
-// of EventKey.Endpoint, for Outcome and Resolve.
+// Keys appear as digests. The line of an unknown outcome, and that of the end of a commit that
+// went on, also have endpoint_key, the whole key of EventKey.Endpoint, for Outcome and Resolve.
 //
 // The logger gets the context of the event: see Event.Context. So a handler that reads the
 // trace of a context writes it into the line.
@@ -52,7 +52,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 			attrs = append(attrs, slog.Duration("held", e.Held), slog.Int("holds", e.Holds))
 		case Waiting, Unlocked, Warned:
 		}
-		if endpoint, ok := e.Key.Endpoint(); ok && e.Kind == OutcomeUnknown {
+		if endpoint, ok := e.Key.Endpoint(); ok && (e.Kind == OutcomeUnknown || isLateResult(e)) {
 			attrs = append(attrs, slog.String("endpoint_key", endpoint))
 		}
 		if e.Ending != 0 {
@@ -82,7 +82,7 @@ func levelOf(e Event) slog.Level {
 			return slog.LevelWarn
 		}
 	case Released, Committed:
-		if e.Err != nil {
+		if e.Err != nil || isLateResult(e) {
 			return slog.LevelWarn
 		}
 	case Acquired, Waiting, Replayed:
@@ -100,12 +100,17 @@ func isFaultOfServer(err error) bool {
 	return isUnavailable(err) && !errors.Is(err, ErrClosed) || errors.Is(err, ErrUpgrade) || errors.Is(err, ErrHiddenLease)
 }
 
+// isLateResult reports whether the event is the end of a commit that went on, after the outcome
+// was reported as unknown.
+func isLateResult(e Event) bool { return e.Kind == Committed && e.Repeated }
+
 // messageOf says what happened. An event with an error is about something that was tried.
 func messageOf(e Event) string {
-	if e.Err == nil {
-		return e.Kind.String()
-	}
 	switch {
+	case e.Err == nil && isLateResult(e):
+		return "committed late"
+	case e.Err == nil:
+		return e.Kind.String()
 	case e.Kind == Committed || e.Kind == Renewed:
 		return "not " + e.Kind.String()
 	case e.Kind == Released && errors.Is(e.Err, ErrUnavailable):

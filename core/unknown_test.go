@@ -3,6 +3,7 @@ package core_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -99,16 +100,24 @@ func TestUnknownOutcomeHasItsCause(t *testing.T) {
 // A commit that Redis does not accept is an unknown outcome at once.
 func TestFailedCommitIsReportedAsUnknown(t *testing.T) {
 	t.Parallel()
-	_, proxy, rdb := behindProxy(t)
-	var events recorder
-	locks := newLocker(t, rdb, core.WithObserver(events.record))
-	a := begin(t, locks, "k")
-	proxy.Refuse(true)
-	defer proxy.Refuse(false)
-	wantError(t, a.Commit(t.Context(), []byte("answer")), core.ErrUnavailable)
-	if got := events.of(core.OutcomeUnknown); len(got) != 1 || !errors.Is(got[0].Err, core.ErrUnavailable) || got[0].Held <= 0 ||
-		!strings.HasPrefix(textOf(got[0].Err), "reqlock: the commit failed: redis unavailable: ") {
-		t.Errorf("%+v", got)
+	for opens, text := range map[int]string{
+		0: "reqlock: the commit failed: redis unavailable: ",
+		1: "reqlock: the commit has failed so far, and goes on: redis unavailable: ",
+	} {
+		t.Run(fmt.Sprint(opens), func(t *testing.T) {
+			t.Parallel()
+			_, proxy, rdb := behindProxy(t)
+			var events recorder
+			locks := newLocker(t, rdb, core.WithObserver(events.record), core.WithOpenCommits(opens, 100))
+			a := begin(t, locks, "k")
+			proxy.Refuse(true)
+			defer proxy.Refuse(false)
+			wantError(t, a.Commit(t.Context(), []byte("answer")), core.ErrUnavailable)
+			if got := events.of(core.OutcomeUnknown); len(got) != 1 || !errors.Is(got[0].Err, core.ErrUnavailable) || got[0].Held <= 0 ||
+				!strings.HasPrefix(textOf(got[0].Err), text) {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,326 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+)
+
+// openCommitOf makes an open commit: the store is away, and comes back by the function.
+func openCommitOf(t *testing.T, p *processes, h *Hold, ending Ending) (back func()) {
+	t.Helper()
+	p.stores[0].before.set(func(string, storetest.AnyRequest) error { return errNoCommitReply })
+	if _, err := h.End(t.Context(), ending, answerOf(h)); err == nil {
+		t.Error("the commit was accepted")
+	}
+	if n, _, _ := p.engines[0].OpenCommits(); n == 0 {
+		t.Fatal("no commit is open")
+	}
+	return func() { p.stores[0].before.set(nil) }
+}
+
+// lateResult returns the event about the end of the open commit.
+func lateResult(t *testing.T, r *recorder) Event {
+	t.Helper()
+	synctest.Wait()
+	late := slices.DeleteFunc(r.of(Committed), func(e Event) bool { return !e.Repeated })
+	if len(late) != 1 || late[0].Context != nil || !late[0].Attempt || late[0].Key != "k" {
+		t.Fatalf("late results: %+v", late)
+	}
+	return late[0]
+}
+
+// While a commit is open, no attempt begins in the process, also if the store comes back empty.
+func TestCopiesOfOpenCommit(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		ending      Ending
+		lost        bool // the lease was lost before the commit
+		fingerprint string
+		want        Reason
+		waiting     Reason
+	}{
+		"a copy":                     {Commit, false, "f", Done, Done},
+		"a copy of a sealed request": {Seal, false, "f", Sealed, Sealed},
+		"another request":            {Commit, false, "g", Unavailable, Mismatch},
+		"a copy after a lost lease":  {Commit, true, "f", Done, Done},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p, waiting := newProcesses(1), &callers{}
+				h := hold(t, p.engines[0], attempt("f", 0))
+				if test.lost {
+					p.server.set("k", "", 0)
+					<-h.Context().Done()
+				}
+				p.server.set("k", "", 0)
+				p.server.setRecord("k", fakeRecord{}) // as a server that has lost its data
+				p.stores[0].before.set(func(string, storetest.AnyRequest) error { return errNoCommitReply })
+				for _, r := range []Request{attempt(test.fingerprint, WaitForever), attempt(test.fingerprint, time.Minute)} {
+					waiting.join(t, p.engines[0], 1, r)
+				}
+				begun := p.stores[0].begunCount("begin")
+				back := openCommitOf(t, p, h, test.ending)
+				synctest.Wait()
+				sent := p.stores[0].begunCount("begin")
+				waiting.note(func() {
+					if waiting.reasons[test.waiting] != 2 {
+						t.Errorf("of the callers that wait: %v", waiting.reasons)
+					}
+				})
+				refusal := refused(t, p.engines[0], attempt(test.fingerprint, 0))
+				if refusal.Reason != test.want || (string(refusal.Record) == string(answerOf(h))) != (test.want == Done) {
+					t.Errorf("%v, %q", refusal.Reason, refusal.Record)
+				}
+				if got := p.stores[0].begunCount("begin"); got != sent || !test.lost && got != begun {
+					t.Errorf("began %d times, %d before the commit, %d when it was open", got, begun, sent)
+				}
+				back()
+				time.Sleep(2 * maxOpenPause)
+				if late := lateResult(t, p.events[0]); late.Err != nil || late.Loss != NotLost || len(p.events[0].of(Restored)) != 1 {
+					t.Errorf("late: %+v", late)
+				}
+				if got, want := p.server.record("k").state, map[Ending]rune{Commit: 'D', Seal: 'U'}[test.ending]; got != want {
+					t.Errorf("the record is %c, want %c", got, want)
+				}
+				p.checkIdle(t)
+			})
+		})
+	}
+}
+
+// What ends an open commit, besides its acceptance.
+func TestEndOfOpenCommit(t *testing.T) {
+	t.Parallel()
+	resolve := func(how store.Resolution) func(t *testing.T, p *processes, h *Hold, back func()) {
+		return func(t *testing.T, p *processes, h *Hold, _ func()) {
+			t.Helper()
+			p.server.set("k", "", 0) // expires
+			if status, err := p.engines[1].Resolve(t.Context(), ResolveRequest{Key: "k", Seen: h.Token(), Resolution: how}); status != Resolved || err != nil {
+				t.Errorf("%v, %v", status, err)
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		end    func(t *testing.T, p *processes, h *Hold, back func())
+		loss   Loss
+		fault  bool
+		record rune
+	}{
+		"another attempt": {func(t *testing.T, p *processes, _ *Hold, _ func()) {
+			t.Helper()
+			p.server.set("k", "", 0)
+			p.server.setRecord("k", fakeRecord{})
+			end(t, hold(t, p.engines[1], attempt("f", 0)), Seal)
+		}, Taken, false, 'U'},
+		"an operator's word of another process: done":   {resolve(ResolveDone), Taken, false, 'U'},
+		"an operator's word of another process: forget": {resolve(Forget), Taken, false, 'A'},
+		"an operator's word in the process, on an empty server afterwards": {func(t *testing.T, p *processes, h *Hold, back func()) {
+			t.Helper()
+			p.server.set("k", "", 0)
+			p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
+				if transition == "commit" {
+					return errNoCommitReply
+				}
+				return nil
+			})
+			if status, err := forget(p.engines[0], h.Token()); status != Resolved || err != nil {
+				t.Errorf("%v, %v", status, err)
+			}
+			if n, _, _ := p.engines[0].OpenCommits(); n != 0 {
+				t.Error("the commit goes on")
+			}
+			p.server.setRecord("k", fakeRecord{})
+			back()
+		}, Taken, false, 0},
+		"the retention": {func(*testing.T, *processes, *Hold, func()) { time.Sleep(time.Hour) }, NotLost, true, 'R'},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(2)
+				h := hold(t, p.engines[0], attempt("f", 0))
+				back := openCommitOf(t, p, h, Commit)
+				test.end(t, p, h, back)
+				back()
+				time.Sleep(2 * maxOpenPause)
+				if late := lateResult(t, p.events[0]); late.Loss != test.loss || (late.Err != nil) != test.fault || late.GoesOn {
+					t.Errorf("late: %+v", late)
+				}
+				if n := len(p.events[0].of(OutcomeUnknown)); (n == 2) != test.fault {
+					t.Errorf("%d unknown outcomes", n)
+				}
+				if got := p.server.record("k").state; got != test.record {
+					t.Errorf("the record is %c, want %c", got, test.record)
+				}
+				p.checkIdle(t)
+			})
+		})
+	}
+}
+
+// Close gives open commits the time of its context, and 2 s if that has no deadline.
+func TestCloseEndsOpenCommits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		timeout, back time.Duration
+		took          time.Duration
+		done, timely  bool
+	}{
+		"no deadline":                          {0, time.Hour, commitTimeout, false, true},
+		"no deadline, and redis comes back":    {0, commitTimeout / 2, 0, true, true},
+		"a deadline":                           {time.Minute, time.Hour, time.Minute, false, false},
+		"a deadline, and redis comes back":     {time.Minute, 50 * time.Second, 0, true, true},
+		"a deadline that is before the resend": {time.Millisecond, 5 * time.Second, time.Millisecond, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				back := openCommitOf(t, p, hold(t, p.engines[0], attempt("f", 0)), Commit)
+				ctx, cancel := context.WithCancel(context.Background())
+				if test.timeout > 0 {
+					ctx, cancel = context.WithTimeout(ctx, test.timeout)
+				}
+				defer cancel()
+				time.AfterFunc(test.back, back)
+				begun := time.Now()
+				err := p.engines[0].Close(ctx)
+				if took := time.Since(begun); test.took > 0 && took != test.took || took > test.back+maxOpenPause {
+					t.Errorf("took %v", took)
+				}
+				if (err == nil) != test.timely || err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("close: %v", err)
+				}
+				if late := lateResult(t, p.events[0]); (late.Err == nil) != test.done {
+					t.Errorf("late: %+v", late)
+				}
+				if n, bytes, age := p.engines[0].OpenCommits(); n != 0 || bytes != 0 || age != 0 || p.engines[0].open.bytes.Load() != 0 {
+					t.Errorf("%d open commits with %d bytes, %v old", n, bytes, age)
+				}
+				back()
+				time.Sleep(time.Hour) // nothing is sent any more
+				if got := p.server.record("k").state; (got == 'D') != test.done {
+					t.Errorf("the record is %c", got)
+				}
+			})
+		})
+	}
+}
+
+// There is room for so many open commits, and for so many bytes.
+func TestBoundsOfOpenCommits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		maxCount, maxBytes int64
+		want               int
+	}{
+		"count":                            {2, 1000, 2},
+		"bytes":                            {10, 50, 2},
+		"a record over the bound of bytes": {10, 19, 0},
+		"off":                              {0, 1000, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				p.engines[0].open.maxCount, p.engines[0].open.maxBytes = test.maxCount, test.maxBytes
+				var holds []*Hold
+				for _, key := range []string{"a", "b", "c"} {
+					r := attempt("f", 0)
+					r.Key = key
+					holds = append(holds, hold(t, p.engines[0], r))
+				}
+				p.stores[0].before.set(func(string, storetest.AnyRequest) error { return errNoCommitReply })
+				for _, h := range holds {
+					if _, err := h.End(t.Context(), Commit, answerOf(h)); err == nil { // 1 + 4 + 14 + 1 bytes
+						t.Error("the commit was accepted")
+					}
+				}
+				time.Sleep(3 * time.Second)
+				n, bytes, oldest := p.engines[0].OpenCommits()
+				if n != test.want || bytes != int64(20*n) || (oldest > 2*commitTimeout) != (n > 0) {
+					t.Errorf("%d open commits with %d bytes, the oldest %v old", n, bytes, oldest)
+				}
+				for i, e := range p.events[0].of(OutcomeUnknown) {
+					if e.GoesOn != (i < test.want) {
+						t.Errorf("outcome %d: %+v", i, e)
+					}
+				}
+				p.stores[0].before.set(nil)
+				time.Sleep(time.Minute)
+				if n, left, size := len(p.events[0].of(Committed)), p.engines[0].open.count.Load(), p.engines[0].open.bytes.Load(); n != 3+test.want || left != 0 || size != 0 {
+					t.Errorf("%d events; left: %d open commits with %d bytes", n, left, size)
+				}
+				p.checkIdle(t)
+			})
+		})
+	}
+}
+
+// An attempt that has lost its lease ends while the next one runs. Both commits fail. No copy gets
+// either answer until the store has decided.
+func TestTwoOpenCommitsOfOneKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		r := attempt("f", 0)
+		r.Attempt.Rerun = true
+		first := hold(t, p.engines[0], r)
+		p.server.set("k", "", 0)
+		<-first.Context().Done()
+		second := hold(t, p.engines[0], r)
+		back := openCommitOf(t, p, first, Commit)
+		if refusal := refused(t, p.engines[0], r); refusal.Reason != Unavailable {
+			t.Errorf("while the second one runs: %v", refusal.Reason)
+		}
+		openCommitOf(t, p, second, Commit)
+		if n, _, _ := p.engines[0].OpenCommits(); n != 2 {
+			t.Errorf("%d open commits", n)
+		}
+		if refusal := refused(t, p.engines[0], r); refusal.Reason != Unavailable {
+			t.Errorf("after both: %v", refusal.Reason)
+		}
+		back()
+		time.Sleep(3 * maxOpenPause)
+		if refusal := refused(t, p.engines[0], r); string(refusal.Record) != string(answerOf(second)) {
+			t.Errorf("%v, %q", refusal.Reason, refusal.Record)
+		}
+		p.checkIdle(t)
+	})
+}
+
+// While the store is known to serve no command, an open commit is not sent.
+func TestOpenCommitWaitsForTheStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.stores[0].setDown(true)
+		if _, err := h.End(t.Context(), Commit, answerOf(h)); err == nil {
+			t.Error("the commit was accepted")
+		}
+		time.Sleep(failFast)
+		sent := p.stores[0].begunCount("commit")
+		time.Sleep(time.Minute)
+		if got := p.stores[0].begunCount("commit"); got != sent {
+			t.Errorf("sent %d times", got-sent)
+		}
+		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Done {
+			t.Errorf("a copy: %v", refusal.Reason)
+		}
+		p.stores[0].setDown(false)
+		time.Sleep(2 * maxOpenPause)
+		if late := lateResult(t, p.events[0]); late.Err != nil {
+			t.Errorf("late: %+v", late)
+		}
+		p.checkIdle(t)
+	})
+}
