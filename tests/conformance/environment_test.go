@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The keys of requests. No answer may contain one of them.
@@ -144,16 +142,6 @@ func (e *environment) take(key string) {
 func (e *environment) loseLease(held context.Context, key string) {
 	e.Helper()
 	redistest.LoseAnywhere(e.T, e.rdb, "the context of the holder ends", held.Done(), e.prefix+key)
-}
-
-// awaitRedis returns when the Locker reaches the master of an endpoint's key again. After an
-// outage it refuses requests at once until a probe is answered.
-func (e *environment) awaitRedis(locks *core.Locker, endpointKey string) {
-	e.Helper()
-	suite.Eventually(e.T, "the Locker reaches Redis", func() bool {
-		_, err := locks.Outcome(e.Context(), endpointKey)
-		return !errors.Is(err, core.ErrUnavailable)
-	})
 }
 
 // free deletes a lock, regardless of its holder. It may be called from any goroutine.

@@ -19,7 +19,7 @@ import (
 
 // A write is a change of a record by a script.
 type write struct {
-	State  string // as in record.lua; "" is a deleted record
+	State  string // as in record.lua; "" is a record that an operator has freed
 	Token  string
 	Number int
 	Answer string // as it is stored
@@ -164,7 +164,11 @@ func (w *recordMonitor) addWrite(name, record string, fields []string) {
 	case "DEL":
 		all = append(all, write{})
 	case "HSET":
-		if fields[0] == "u" { // an unknown outcome was reported
+		switch {
+		case fields[0] == "u": // an unknown outcome was reported
+			return
+		case len(fields) == 2: // by Forget
+			w.writes[record] = append(all, write{})
 			return
 		}
 		made := write{State: "R"} // an abort after a killed attempt keeps that state

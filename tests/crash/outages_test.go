@@ -27,44 +27,41 @@ func nothing(*crashCase) {}
 // newOutages returns outages, each for one use: some have channels to close. The victim's
 // lease ends soon.
 func newOutages() map[string]outage {
+	away := func(c *crashCase) { c.victim.proxy.Refuse(true) }
+	back := func(c *crashCase) {
+		c.victim.proxy.Refuse(false)
+		c.awaitCommit()
+	}
 	return map[string]outage{
 		"Redis is away": {
-			reject, func(c *crashCase) { c.victim.proxy.Refuse(true) }, func(c *crashCase) { c.victim.proxy.Refuse(false) },
-			false, "outcome_unknown", true,
-			[]string{unstored},
-			1, "",
+			reject, away, back, false, "replayed", false, []string{unstored}, 1, "",
 		},
 		"Redis is away, and returns while a duplicate waits": {
-			reject, func(c *crashCase) { c.victim.proxy.Refuse(true) }, func(c *crashCase) { c.victim.proxy.Refuse(false) },
-			true, "outcome_unknown", true,
-			[]string{unstored},
-			1, "",
+			reject, away, back, true, "replayed", false, []string{unstored}, 1, "",
 		},
-		"Redis is away, and the request may run again": {
-			rerun, func(c *crashCase) { c.victim.proxy.Refuse(true) }, func(c *crashCase) { c.victim.proxy.Refuse(false) },
-			false, "fine", true,
-			[]string{unstored},
-			2, "",
+		"Redis is away, and the request runs again meanwhile": {
+			rerun, away, func(c *crashCase) {
+				c.wantNext("fine")
+				c.victim.proxy.Refuse(false)
+				suite.Eventually(c.t, "the commit is refused", func() bool { return c.hasReported(c.victim, refused) })
+			}, false, "replayed", true, []string{unstored, refused}, 2, "",
 		},
 		"Redis is away, and a waiting duplicate may run": {
-			rerun, func(c *crashCase) { c.victim.proxy.Refuse(true) }, func(c *crashCase) { c.victim.proxy.Refuse(false) },
-			true, "fine", true,
-			[]string{unstored},
-			2, "",
+			rerun, away, back, true, "replayed", false, []string{unstored}, 1, "",
 		},
 		"all traffic is dropped": {
-			reject, func(c *crashCase) { c.victim.proxy.Partition() }, func(c *crashCase) { c.victim.proxy.HealDropped() },
-			false, "outcome_unknown", true,
+			reject, func(c *crashCase) { c.victim.proxy.Partition() }, func(c *crashCase) {
+				c.victim.proxy.HealDropped()
+				c.awaitCommit()
+			},
+			false, "replayed", false,
 			[]string{unstored},
 			1, "",
 		},
 		"the commit arrives after the process gave up": {
 			reject, func(c *crashCase) { c.victim.proxy.Partition() }, func(c *crashCase) {
 				c.victim.proxy.Heal()
-				suite.Eventually(c.t, "the commit arrives", func() bool {
-					writes := c.monitor.of(c.lock(c.first))
-					return writes[len(writes)-1].State == "D"
-				})
+				c.awaitCommit()
 			},
 			false, "replayed", false,
 			[]string{unstored},
@@ -162,6 +159,15 @@ func overtaken() outage {
 		outcome: "replayed", firstDiffers: true, reports: []string{refused}, effects: 2,
 		violations: "attempt 1, not 2; 2 charges, freed 0 times",
 	}
+}
+
+// awaitCommit waits until the answer of the first attempt is stored.
+func (c *crashCase) awaitCommit() {
+	c.t.Helper()
+	suite.Eventually(c.t, "the commit arrives", func() bool {
+		writes := c.monitor.of(c.lock(c.first))
+		return writes[len(writes)-1].State == "D"
+	})
 }
 
 // deleteKeys deletes all Redis keys of the request.
