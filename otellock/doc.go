@@ -37,9 +37,11 @@
 //	reqlock.attempt.unknown         counter          {report}
 //	reqlock.attempt.without_client  up-down counter  {attempt}
 //	reqlock.request.unlocked        counter          {request}
+//	reqlock.commit.open             gauge            {commit}
+//	reqlock.commit.age              gauge            s
 //
 // reqlock.attempt.without_client counts the idempotent requests that run although their client has
-// gone. It has no name, and needs Watch.
+// gone. It and the last two have no name, and need Instrumentation.Watch.
 //
 // reqlock.outcome is "acquired", "replayed" for a copy that got the stored answer, or the code
 // of core.OutcomeOf, such as "busy". error.type is there if the outcome is an HTTP status of

@@ -19,6 +19,7 @@ type Instrumentation struct {
 	meter       metric.Meter
 	instruments instruments
 	series      seriesTable
+	watched     watched
 	tracer      trace.Tracer
 	spans       Spans
 	holdSpans   bool

@@ -22,7 +22,10 @@ type instruments struct {
 	attemptEndings, attemptRestorations, attemptUnknown    metric.Int64Counter
 	requestUnlocked                                        metric.Int64Counter
 
-	attemptWithoutClient metric.Int64ObservableUpDownCounter // of Watch
+	// Of Watch.
+	attemptWithoutClient metric.Int64ObservableUpDownCounter
+	commitOpen           metric.Int64ObservableGauge
+	commitAge            metric.Float64ObservableGauge
 }
 
 // newInstruments makes the instruments.
@@ -62,5 +65,11 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 	var err error
 	made.attemptWithoutClient, err = meter.Int64ObservableUpDownCounter("reqlock.attempt.without_client",
 		metric.WithUnit("{attempt}"), metric.WithDescription("Idempotent requests that run although their client has gone."))
+	errs = append(errs, err)
+	made.commitOpen, err = meter.Int64ObservableGauge("reqlock.commit.open", metric.WithUnit("{commit}"),
+		metric.WithDescription("Answers that Redis has not accepted, and that are sent again."))
+	errs = append(errs, err)
+	made.commitAge, err = meter.Float64ObservableGauge("reqlock.commit.age", metric.WithUnit("s"),
+		metric.WithDescription("For how long the oldest of these answers has been sent again."))
 	return made, errors.Join(append(errs, err)...)
 }

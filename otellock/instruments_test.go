@@ -65,6 +65,8 @@ func TestInstrumentsHaveTheirUnitsAndBuckets(t *testing.T) {
 		"reqlock.attempt.restorations {attempt} monotonic=true",
 		"reqlock.attempt.unknown {report} monotonic=true",
 		"reqlock.attempt.without_client {attempt} monotonic=false",
+		"reqlock.commit.age s ",
+		"reqlock.commit.open {commit} ",
 		"reqlock.hold.duration s sum=1 bounds=[0.005 0.01 0.05 0.1 0.5 1 5 10 30 60 300]",
 		"reqlock.lease.active {lease} monotonic=false",
 		"reqlock.lease.grants {lease} monotonic=true",

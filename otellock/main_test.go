@@ -83,6 +83,14 @@ func valuesOf(tb testing.TB, reader *metric.ManualReader) table {
 			for _, point := range data.DataPoints {
 				add(m, point.Attributes, int64(point.Count))
 			}
+		case metricdata.Gauge[int64]:
+			for _, point := range data.DataPoints {
+				add(m, point.Attributes, point.Value)
+			}
+		case metricdata.Gauge[float64]: // in ms
+			for _, point := range data.DataPoints {
+				add(m, point.Attributes, int64(1000*point.Value))
+			}
 		default:
 			tb.Fatalf("%s has data of type %T", m.Name, m.Data)
 		}

@@ -32,7 +32,9 @@ func (i *Instrumentation) record(e core.Event) {
 			countEnding(ctx, m, s, e)
 		}
 	case core.Committed:
-		countEnding(ctx, m, s, e)
+		if !e.Repeated { // the attempt was counted with its failure
+			countEnding(ctx, m, s, e)
+		}
 	case core.Renewed:
 		count(ctx, m.leaseRenewals, s, attribute.KeyValue{}, failureOf(e.Err))
 	case core.Lost:

@@ -83,6 +83,7 @@ func TestEachEventIsRecorded(t *testing.T) {
 		"not renewed":        {core.Event{Kind: core.Renewed, Err: unavailable}, table{"lease.renewals error.type=unavailable" + lock: 1}},
 		"held long":          {core.Event{Kind: core.HeldLong}, table{"lease.overruns" + lock: 1}},
 		"held long, again":   {core.Event{Kind: core.HeldLong, Repeated: true}, table{}},
+		"committed late":     {core.Event{Kind: core.Committed, Ending: core.Commit, Attempt: true, Repeated: true}, table{}},
 		"committed":          {core.Event{Kind: core.Committed, Ending: core.Commit, Attempt: true}, table{"attempt.endings ending=commit" + attempt: 1}},
 		"released by Commit": {released(core.Commit, nil), table{"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=false": 1}},
 		"commit failed": {
@@ -143,8 +144,9 @@ func TestEachOutcomeIsRecorded(t *testing.T) {
 		core.ErrClosed, core.ErrUnavailable,
 	} {
 		instruments, reader := newInstruments(t)
-		instruments.Observe(core.Event{Kind: core.Refused, Err: fmt.Errorf("wrapped: %w", kind), Waited: time.Second})
-		outcome, _ := core.OutcomeOf(kind)
+		err := fmt.Errorf("wrapped: %w", &core.Error{Kind: kind})
+		instruments.Observe(core.Event{Kind: core.Refused, Err: err, Waited: time.Second})
+		outcome, _ := core.OutcomeOf(err)
 		failure := ""
 		if failures[outcome.Code] {
 			failure = " error.type=" + outcome.Code

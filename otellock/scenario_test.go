@@ -94,6 +94,14 @@ func TestScenariosOnRedis(t *testing.T) {
 			1 lease.losses operation=lock cause=lost
 			0 lease.active operation=lock
 			1 hold.duration operation=lock lost=true`},
+		"a commit goes on, and is accepted": {[]core.Option{core.WithCommandTimeout(brief)}, commitGoesOn, `
+			1 acquire.duration operation=attempt outcome=acquired
+			1 lease.grants operation=attempt handover=free
+			0 lease.active operation=attempt
+			1 hold.duration operation=attempt lost=false
+			1 attempt.endings operation=attempt ending=commit error.type=unavailable
+			1 attempt.restorations operation=attempt
+			1 attempt.unknown operation=attempt`},
 		"attempts": {nil, endAttempts, `
 			4 acquire.duration operation=attempt outcome=acquired
 			1 acquire.duration operation=attempt outcome=replayed

@@ -111,6 +111,32 @@ func renewalFails(f *fixture) {
 	_ = lease.Release(context.Background())
 }
 
+func commitGoesOn(f *fixture) {
+	instruments, reader := newInstruments(f)
+	if err := instruments.Watch(f.locks); err != nil {
+		f.Fatal(err)
+	}
+	want := func(count, age int64) {
+		f.Helper()
+		expected := table{"commit.open": count, "commit.age": age, "attempt.without_client operation=attempt": 0}
+		if differences := valuesOf(f, reader).differences(expected); differences != "" {
+			f.Error(differences)
+		}
+	}
+	want(0, 0)
+	attempt := f.begin(f.locks, "k")
+	f.proxy.Refuse(true)
+	if err := attempt.Commit(context.Background(), nil); err == nil {
+		f.Error("committed without Redis")
+	}
+	suite.Eventually(f, "the commit has an age", func() bool { return f.locks.OpenCommits().Oldest.Milliseconds() > 1 })
+	want(1, some)
+	f.rdb.Del(context.Background(), f.prefix+"i:k", "{"+f.prefix+"i:k}:r")
+	f.proxy.Refuse(false)
+	suite.Eventually(f, "the commit is accepted", func() bool { return f.locks.OpenCommits().Count == 0 })
+	want(0, 0)
+}
+
 func endAttempts(f *fixture) {
 	ctx := context.Background()
 	for key, end := range map[string]func(a *core.Attempt) error{
