@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -167,7 +168,7 @@ func (w *recordMonitor) addWrite(name, record string, fields []string) {
 		switch {
 		case fields[0] == "u": // an unknown outcome was reported
 			return
-		case len(fields) == 2: // by Forget
+		case slices.Contains(fields, "x"): // by Forget
 			w.writes[record] = append(all, write{})
 			return
 		}

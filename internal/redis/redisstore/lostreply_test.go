@@ -121,7 +121,7 @@ func TestEachScriptSurvivesLostReply(t *testing.T) {
 			if got := resolve(t, s); got.resolved != store.Resolved {
 				t.Errorf("%+v; the second send found no record, but the first one was applied", got)
 			}
-		}, storetest.State{Record: abortedRecord(storetest.Bob1)}},
+		}, storetest.State{Record: forgottenRecord(storetest.Bob1)}},
 		{"answer", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
 			t.Helper()
 			if got := resolveAs(store.ResolveAnswered, storetest.Bob1)(t, s); got.resolved != store.Resolved {

@@ -117,7 +117,7 @@ func TestServerWithoutMemoryRefusesOnlyNewLocks(t *testing.T) {
 			storetest.State{Queue: []string{storetest.Me1}},
 			storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
 		},
-		{"forgets", "resolve", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, storetest.State{Record: abortedRecord(storetest.Bob1)}},
+		{"forgets", "resolve", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, storetest.State{Record: forgottenRecord(storetest.Bob1)}},
 		{
 			"answers", "answer",
 			storetest.State{Record: runningRecord(storetest.Bob1, "1")},

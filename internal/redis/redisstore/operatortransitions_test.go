@@ -62,6 +62,15 @@ func resolvedRecord(token string, answer ...string) hash {
 	return record
 }
 
+// forgottenRecord is a record as resolve.lua leaves it after Forget.
+func forgottenRecord(token string) hash { return forgotten(token, abortedRecord(token)) }
+
+// forgotten adds to a record that an operator has forgotten the attempt of this token before.
+func forgotten(token string, record hash) hash {
+	record["x"] = token
+	return record
+}
+
 // reportedRecord is the record of an attempt that runs or has died, with a note that the
 // unknown outcome of an attempt was reported.
 func reportedRecord(token, number, reported string) hash {
@@ -78,13 +87,41 @@ func operatorTransitions() []transitionTest {
 	tests := []transitionTest{
 		{
 			name: "forget an attempt that died: its late commit is refused", do: resolve, before: storetest.State{Record: died, RecordTTL: time.Minute},
-			first: resolved, second: none, after: storetest.State{Record: abortedRecord(storetest.Bob1)},
+			first: resolved, second: none, after: storetest.State{Record: forgottenRecord(storetest.Bob1)},
 		},
 		{
 			name: "forget an attempt that died, while another holds the key", do: resolve,
 			before: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: died},
 			first:  resolved, second: none,
-			after: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: abortedRecord(storetest.Bob1)},
+			after: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: forgottenRecord(storetest.Bob1)},
+		},
+		{
+			name: "commit after an operator has forgotten the attempt", do: finish(store.Commit),
+			before: storetest.State{Record: forgottenRecord(storetest.Me1), RecordTTL: time.Minute},
+			after:  storetest.State{Record: forgottenRecord(storetest.Me1), RecordTTL: time.Minute},
+		},
+		{
+			name: "commit after an operator has forgotten the attempt, and another was aborted", do: finish(store.Commit),
+			before: storetest.State{Record: forgotten(storetest.Me1, abortedRecord(storetest.Bob1))},
+			after:  storetest.State{Record: forgotten(storetest.Me1, abortedRecord(storetest.Bob1))},
+		},
+		{
+			name: "begin after an operator has forgotten an attempt", do: begin(),
+			before: storetest.State{Record: forgottenRecord(storetest.Bob1), RecordTTL: time.Minute},
+			first:  outcome{granted: true, number: 1}, second: outcome{granted: true, number: 1},
+			after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: forgotten(storetest.Bob1, runningRecord(storetest.Me1, "1"))},
+		},
+		{
+			name: "abort after an operator has forgotten an attempt: the record stays as long", do: finish(store.Abort),
+			before: storetest.State{Record: forgottenRecord(storetest.Bob1)},
+			first:  outcome{stored: store.WasStored}, second: outcome{stored: store.WasStored},
+			after: storetest.State{Record: forgotten(storetest.Bob1, abortedRecord(storetest.Me1))},
+		},
+		{
+			name: "commit after an operator has forgotten another attempt", do: finish(store.Commit),
+			before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: forgotten(storetest.Bob1, runningRecord(storetest.Me1, "1"))},
+			first:  outcome{status: store.Freed, stored: store.WasStored}, second: outcome{stored: store.WasStored},
+			after: storetest.State{Record: forgotten(storetest.Bob1, doneRecord(storetest.Me1))},
 		},
 		{
 			name: "mark an attempt that died as done: the print stays", do: resolveAs(store.ResolveDone, storetest.Bob1),

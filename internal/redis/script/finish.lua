@@ -4,16 +4,17 @@
 -- ARGV: token, ttl, claim, channel prefix, mode, 6 state of the record: D, U or A, 7 fingerprint, 8 ms to keep the record,
 --   9 answer. The record of an abort only has to outlive late copies of begin.lua.
 -- Returns {reply of leave.lua, what became of the record}:
---   0 unchanged: the record is another attempt's
+--   0 unchanged: the record is another attempt's, or an operator has said that this attempt was not done
 --   1 the record is as the arguments say, by this command or by an earlier send of it
 --   2 there was no record, and no other token held K: the record is as the arguments say
 local state, fingerprint, keep = ARGV[6], ARGV[7], ARGV[8]
-local s, t, _, n = read()
+local s, t, _, n, _, x = read()
 local value = redis.call('GET', K)
 local left = leave(value, '')
 
 local stored
 if s == '?' then return {left, 0}
+elseif x == token and state ~= 'A' then return {left, 0}
 elseif t == aborted then return {left, state == 'A' and 1 or 0}  -- the command was sent again
 elseif s and t ~= token then return {left, 0}
 elseif s and s ~= 'R' then  -- the command was sent again, and the record is final
@@ -25,5 +26,6 @@ elseif s and state == 'A' and n > 1 then  -- the attempt before this one died, a
 elseif s or state == 'A' then stored = 1  -- an abort writes its mark also if its begin has not arrived yet
 elseif not value or value == token then stored = 2
 else return {left, 0} end  -- the attempt of the holder of K may be running
+if x and state == 'A' then keep = math.max(tonumber(keep), redis.call('PTTL', R)) end
 if state == 'D' then write(state, fingerprint, keep, 'p', ARGV[9]) else write(state, fingerprint, keep) end
 return {left, stored}

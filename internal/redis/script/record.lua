@@ -5,16 +5,17 @@
 --   D  the request was done; p is its answer
 --   U  the request was done, and its answer was not stored; f may be missing after resolve.lua, and then any request is a copy
 --   A  the attempt was aborted; for all other attempts the record does not exist
+-- x is the token of an attempt of which an operator has said that it was not done. A later attempt leaves x as it is.
 -- In the state R, u is the name of an attempt whose unknown outcome was reported, as resolve.lua has it.
 -- If an attempt follows one that died, and is aborted, the record stays in state R for the attempt that died, and t says so.
 local R, aborted = KEYS[3], 'aborted:' .. token
 
 -- read returns the state as stateOf does, and the other fields except the answer.
 local function read()
-  local s, t, f, n, u = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n', 'u'))
+  local s, t, f, n, u, x = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n', 'u', 'x'))
   s = stateOf(R, s, t, f, n)
   if s == 'A' and t ~= token then s = false end
-  return s, t, f, tonumber(n), u
+  return s, t, f, tonumber(n), u, x
 end
 -- write makes the record that of this attempt, for so many ms. It may have one more field. The key exists all the time: see
 -- the note on migrating slots in queue.lua.

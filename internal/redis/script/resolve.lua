@@ -3,11 +3,11 @@
 -- one of the attempt that the operator has seen.
 -- KEYS: K, {K}:r
 -- ARGV: 1 name of the attempt that was seen, 2 what to do:
---     "F" the request was not done: the next one runs; 3 ms to keep the record, which is that of an attempt that was aborted
+--     "F" the request was not done: the next one runs; 3 ms to keep the record, which then refuses a commit of the attempt
 --     "U" the request was done, without an answer; 3 ms to keep the record
 --     "D" the request was done; 3 ms to keep the record, 4 its answer
 --     "N" note that the unknown outcome was reported: an observer has received an event, and copies need not report it
---   So finish.lua refuses a late commit of the attempt: after U and D the record has another token, and after F another state.
+--   U and D replace the token, so that finish.lua refuses a late commit of the attempt. F keeps the token in the field x.
 --   F and U also resolve a record of another format, if K is free: F deletes it. D does not: its fingerprint may be missing.
 -- Returns 0 if there is no record; 1 if it is as the arguments say, by this command or by an earlier send of it; 2 if the attempt
 -- runs, because its token is the value of K; 3 if the record is that of another attempt, or the attempt has ended.
@@ -34,7 +34,7 @@ if not again then
 end
 redis.call('HDEL', R, 'n', 'p', 'u')  -- also a first write that needs no memory, as in leave.lua
 if to == 'F' then
-  redis.call('HSET', R, 's', 'A')
+  redis.call('HSET', R, 's', 'A', 'x', t)
 elseif to == 'D' then
   redis.call('HSET', R, 's', to, 't', resolved, 'p', answer)
 else
