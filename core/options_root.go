@@ -72,10 +72,10 @@ func WithMaxTotalWaiters(n int) Option {
 	}}
 }
 
-// WithOpenCommits limits the commits that go on after Commit or Seal of an Attempt has returned
-// ErrUnavailable: 1024 of them if not set, with 64 MiB of records together. 0 switches them off.
-// A commit for which there is no room is given up, so the outcome of its request stays unknown.
-// It has no effect on a quorum. Only New and NewQuorum accept this option.
+// WithOpenCommits limits the number and the bytes of commits that go on after Attempt.Commit or
+// Seal has returned ErrUnavailable: 1024 and 64 MiB if not set. A commit for which there is no
+// room is given up, so the outcome of its request stays unknown. A count of 0 switches them off.
+// On a quorum the option has no effect. Only New and NewQuorum accept this option.
 func WithOpenCommits(count, bytes int) Option {
 	return rootOption{"WithOpenCommits", byBoth, func(r *root) error {
 		if count < 0 || bytes < 0 {

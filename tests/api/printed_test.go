@@ -167,6 +167,7 @@ func samplesOf(t *testing.T) map[string][]any {
 		"core.Lease":          {lease, nested, running.Lease(), lease.Context(), nested.Context()},
 		"core.LeaseSet":       {one, several, one.Context(), several.Context()},
 		"core.Locker":         {locks.Locker},
+		"core.OpenCommits":    {locks.OpenCommits()},
 		"core.Outcome":        {core.Outcome{}},
 		"core.Record":         {record, &record},
 		"core.RequestOutcome": {outcome},

@@ -27,6 +27,7 @@ func valid() map[string]core.Option {
 		"WithName":            core.WithName("payments"),
 		"WithObserver":        core.WithObserver(func(core.Event) {}),
 		"WithPermits":         core.WithPermits(3),
+		"WithOpenCommits":     core.WithOpenCommits(10, 1000),
 		"WithPrefix":          core.WithPrefix("p:"),
 		"WithQuarantine":      core.WithQuarantine(time.Minute),
 		"WithRenewal":         core.WithRenewal(false),
