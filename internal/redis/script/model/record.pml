@@ -61,6 +61,7 @@ byte stored;            /* answer of the record */
 byte noted;             /* the record notes that the unknown outcome of this token was reported */
 bool reported_interrupted[14];      /* history: tokens of attempts whose unknown outcome an observer has received */
 #endif
+byte forgotten;         /* the record names the last attempt that an operator has forgotten */
 bool earlier_died;      /* earlier attempts of this record have died: the number of its attempt is not 1 */
 chan delayed = [1] of { mtype, byte, byte };    /* a delayed command: its kind, token and answer */
 
@@ -73,6 +74,7 @@ byte incoming[3];       /* token of a granting answer that has not arrived yet, 
 byte answer;            /* the committed answer */
 bool ended[14];         /* tokens of attempts that are known to have ended */
 bool interrupted;       /* an attempt has died while it ran, and its record was not lost since */
+byte undone;            /* the last attempt that an operator has forgotten; NONE if the record was lost since */
 #if RESOLVE > 0
 bool operator_ended[RESOLVE];   /* by look: the operator's resolution has taken effect */
 bool refused[RESOLVE];          /* by look: the operator has learned that it has not */
@@ -98,6 +100,9 @@ hidden byte unreported; /* the same: token of the attempt that died, if the reco
 /* A resolution that is refused has not taken effect, and never will. */
 #define check_refused(look) assert(!(operator_ended[look] && refused[look]))
 
+/* Once an operator has said that an attempt was not done, its late commit is refused. */
+#define not_answered(t) assert(answer == NONE && undone != t)
+
 /* The situations that must be reachable. */
 #define AGAIN 1
 #define RESTORED 2
@@ -105,6 +110,7 @@ hidden byte unreported; /* the same: token of the attempt that died, if the reco
 #define TOO_LATE 4
 #define ABORTED_AFTER 5
 #define RESOLVED_LATE 6
+#define FORGOTTEN_LATE 7
 #define reached(situation) assert(REACH != situation)
 
 /* A copy that finds an attempt that died reports it, unless the record notes that one has. A note follows its report. */
@@ -128,7 +134,7 @@ inline leave(t) {
 
 inline begin(t) {
   if
-  :: (record == ABORTED && by == t) || (record == RUNNING && by == aborted_after(t)) -> reached(TOO_LATE); leave(t); reply = GONE
+  :: (record == ABORTED && by == t) || ((record == RUNNING || record == ABORTED) && by == aborted_after(t)) -> reached(TOO_LATE); leave(t); reply = GONE
   :: record == DONE -> same_answer(stored); leave(t); reply = REPLAY
 #ifdef REJECT
   :: record == RUNNING && by != t && by != key -> reached(DIED); check_died(by); leave(t); reply = INTERRUPTED; note_report
@@ -150,13 +156,16 @@ inline begin(t) {
   fi
 }
 
+#define is_forgotten(t, ending) (ending == COMMIT && forgotten == t)
+
 inline finish(t, a, ending) {
   if
-  :: record == RUNNING && by == aborted_after(t) -> reply = (ending == ABORT -> STORED : REFUSED) /* the finish was sent again */
-  :: (record == RUNNING || record == DONE) && by != t && by != aborted_after(t) ->
+  :: (record == RUNNING || record == ABORTED) && by == aborted_after(t) -> reply = (ending == ABORT -> STORED : REFUSED) /* the finish was sent again */
+  :: !is_forgotten(t, ending) && (record == RUNNING || record == DONE) && by != t && by != aborted_after(t) ->
      if :: ending == COMMIT && by == resolved(t) -> reached(RESOLVED_LATE) :: else fi;
      reply = REFUSED
-  :: (record == DONE || record == ABORTED) && by == t ->        /* the finish was sent again */
+  :: is_forgotten(t, ending) -> reached(FORGOTTEN_LATE); reply = REFUSED
+  :: !is_forgotten(t, ending) && (record == DONE || record == ABORTED) && by == t ->        /* the finish was sent again */
      reply = ((record == ABORTED) == (ending == ABORT) -> STORED : REFUSED)
   :: else ->                                                    /* the record is of this attempt, or absent */
      if
@@ -180,7 +189,7 @@ inline finish(t, a, ending) {
      :: ending == COMMIT && (record == RUNNING || key == NONE || key == t) ->
 #endif
         if :: record != RUNNING -> reached(RESTORED); runs_alone(t) :: else fi;
-        no_answer_yet; answer = a;
+        not_answered(t); answer = a;
         record = DONE; by = t; stored = a; reply = STORED
      fi
   fi;
@@ -206,7 +215,10 @@ inline resolve_as(seen, how, look) {
      if
      :: how == FORGET ->
         if :: by == seen -> interrupted = false :: else fi;     /* the operator knows what only this attempt did */
-        record = ABSENT; by = NONE
+        undone = by; record = ABORTED;
+#ifndef NOMARK
+        forgotten = by
+#endif
      :: how == ANSWER ->
         no_answer_yet; answer = BY_HAND;
         record = DONE; stored = BY_HAND;
@@ -350,7 +362,7 @@ end:
   :: atomic { expire > 0 && valid[0] -> expire--; valid[0] = false }
   :: atomic { expire > 0 && valid[1] -> expire--; valid[1] = false }
   :: atomic { expire > 0 && valid[2] -> expire--; valid[2] = false }
-  :: atomic { drop > 0 && (record == RUNNING || record == ABORTED) -> drop--; record = ABSENT; by = NONE; interrupted = false }
+  :: atomic { drop > 0 && (record == RUNNING || record == ABORTED) -> drop--; record = ABSENT; by = NONE; interrupted = false; forgotten = NONE; undone = NONE }
   :: atomic { delayed?command,t,a ->                                            /* the delayed command runs */
        if
        :: command == BEGIN -> begin(t)
