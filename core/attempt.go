@@ -173,8 +173,8 @@ func (a *Attempt) MaxRecord() int { return a.locker.settings.maxRecord }
 // The error is ErrLost if another attempt has begun or may have begun: the record is
 // damaged, or it is gone and the key is locked by another holder. The error is
 // ErrUnavailable if Redis did not accept the record: then the outcome is unknown to other
-// processes, as after a crash, see WithInterrupted. It is ctx's error if ctx ended first. If the Attempt is a
-// replay, there is another error.
+// processes, as after a crash, see WithInterrupted. It is ctx's error if ctx ended first. If
+// the Attempt is a replay, there is another error.
 func (a *Attempt) Commit(ctx context.Context, record []byte) error {
 	if len(record) > a.MaxRecord() {
 		return a.Seal(ctx)

@@ -125,11 +125,12 @@ func (l *Locker) view(opts []Option) (*Locker, error) {
 // nil. If there are holders, the observer receives a Closing event with their number.
 //
 // A lease that its owner never releases is renewed, and Close waits for it. So give Close a
-// ctx with a deadline. Commits that go on in the background (see Attempt.Commit) have as much
-// time, or 2 s after the last holder if ctx has no deadline. If ctx ends first, Close cancels the contexts of the remaining holders
-// with ErrClosed, and leaves their keys to expire after their TTL. The error is then ctx's
-// error, with the number of leases that were not released and the age of the oldest: see
-// WithCaller. Close may be called more than once. A nil ctx is the background context.
+// ctx with a deadline. Commits that go on in the background (see Attempt.Commit) have as
+// much time, or 2 s after the last holder if ctx has no deadline. If ctx ends first, Close
+// cancels the contexts of the remaining holders with ErrClosed, and leaves their keys to
+// expire after their TTL. The error is then ctx's error, with the number of leases that were
+// not released and the age of the oldest: see WithCaller. Close may be called more than
+// once. A nil ctx is the background context.
 func (l *Locker) Close(ctx context.Context) error {
 	defer l.backend.close()
 	l.checks.close()

@@ -9,7 +9,7 @@
 // all four services at once. A table shows for each scenario the requests, the
 // expected result and the result. The exit code is 1 if a result was not as expected,
 // and 2 if the program could not start. With -serve the services stay up for your own
-// clients. Your own Redis keeps the records of payments, twenty for each run, for ten
+// clients. Your own Redis keeps the records of payments, twenty-four for each run, for ten
 // minutes.
 //
 // The code to copy is in service_nethttp.go, service_gin.go, service_echo.go and

@@ -27,6 +27,7 @@ type snapshot struct {
 	Operations []string // the operations, in the order of their start
 	Waiting    int      // how many events of waiting requests the observer got
 	Answered   int      // how many requests have their answers
+	Recovered  int      // how many answers Redis has accepted late
 }
 
 // newMonitor returns a monitor with an open gate.
@@ -102,8 +103,11 @@ func (m *monitor) failAt(here failure) error {
 
 // observe is the observer of the Locker.
 func (m *monitor) observe(event core.Event) {
-	if event.Kind == core.Waiting {
+	switch {
+	case event.Kind == core.Waiting:
 		m.update(func(now *snapshot) { now.Waiting++ })
+	case event.Kind == core.Committed && event.Repeated && event.Err == nil:
+		m.update(func(now *snapshot) { now.Recovered++ })
 	}
 }
 

@@ -56,7 +56,7 @@ func firstScenarios(n int) func(protocol) []scenario {
 }
 
 // allRight is the result of marks if all scenarios of all frameworks succeed.
-var allRight = strings.Repeat("✓", 4*12)
+var allRight = strings.Repeat("✓", 4*13)
 
 // marks returns the ticks and crosses of a table, as in "✓✓✗✓".
 func marks(table string) string {
@@ -80,7 +80,7 @@ func TestAllScenariosGoAsExpected(t *testing.T) {
 	if got := marks(out.String()); got != allRight {
 		t.Errorf("%s\n%s", got, out)
 	}
-	if !strings.Contains(out.String(), "All 48 went as expected") {
+	if !strings.Contains(out.String(), "All 52 went as expected") {
 		t.Errorf("the closing line does not say so:\n%s", out)
 	}
 	if !strings.Contains(out.String(), "Redis: embedded") {
@@ -108,7 +108,7 @@ func TestTwoProgramsShareARedis(t *testing.T) {
 	runs.Wait()
 	client := server.Client(t, func(o *redis.Options) { o.DB = 3 })
 	left, err := client.Keys(t.Context(), "*").Result()
-	if err != nil || len(left) != 2*5*len(shared) { // five payments in each
+	if err != nil || len(left) != 2*6*len(shared) { // six payments in each
 		t.Errorf("left behind is more than the records of payments: %q, %v", left, err)
 	}
 	for _, key := range left {

@@ -109,6 +109,11 @@ func allScenarios(w protocol) []scenario {
 			Expected: "1 charge, 1 replay for the retry",
 			Run:      isDeployed,
 		},
+		{
+			Sent:     "1 payment, Redis away, 2 retries",
+			Expected: "1 charge, 2 replays",
+			Run:      redisIsAway,
+		},
 	}
 }
 

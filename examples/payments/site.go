@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/examples/demoredis"
 )
@@ -40,13 +42,13 @@ func open(ctx context.Context, on framework, redis *demoredis.Server, prefix, ad
 	}
 	s.bank = newBank(balances, slowed(s.monitor.clearing), s.monitor.booked)
 	var err error
-	s.locks, s.server, err = s.serve(ctx, addr)
+	s.locks, s.server, err = s.serve(ctx, s.redis.Client, addr)
 	return s, err
 }
 
 // serve starts an instance of the service, with its own Locker.
-func (s *site) serve(ctx context.Context, addr string) (*core.Locker, *server, error) {
-	locks, err := core.New(s.redis.Client,
+func (s *site) serve(ctx context.Context, client *redis.Client, addr string) (*core.Locker, *server, error) {
+	locks, err := core.New(client,
 		core.WithPrefix(s.prefix), core.WithObserver(s.monitor.observe), core.WithRetention(retention),
 		core.WithCommandTimeout(commandTimeout))
 	if err != nil {

@@ -125,9 +125,9 @@ func (e *Engine) unusedQueue(s *shard, key string) *queue {
 const maxRecycled = 16
 
 // recycle keeps the queue for reuse, if it is not needed: it is idle, all holders of its
-// lost leases have returned, it has no open commit, and it is not the root of a key with shared callers or leases.
-// Only two still refer to the queue then: holds that have ended, which use nothing but the
-// shard, and renewals of leases that were lost.
+// lost leases have returned, it has no open commit, and it is not the root of a key with
+// shared callers or leases. Only two still refer to the queue then: holds that have ended,
+// which use nothing but the shard, and renewals of leases that were lost.
 func (q *queue) recycle() {
 	if q.state != idle || len(q.lostTokens) > 0 || q.open != nil || len(q.shared.lists) > 0 {
 		return
