@@ -96,7 +96,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			c.SetRequest(r.WithContext(ctx))
 			err = next(c)
 			pass.Returned(ctx)
-			return answerLoss(ctx, c, err)
+			return answerLoss(ctx, c, err, pass)
 		}
 	}, nil
 }

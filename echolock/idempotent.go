@@ -138,16 +138,14 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		response.Writer = recorder
 		err := next(c)
 		exchange.SetError(err, statusIn(err))
-		loss, cut := lossOf(running.Context(), err), running.Context().Err() != nil
 		switch {
-		case err == nil, loss != nil && cut: // the error of Exchange.Run answers
-		case isEnd(err) && cut:
+		case err == nil:
+		case lossOf(running.Context(), err) != nil:
+			exchange.Lose()
+		case isEnd(err) && running.Context().Err() != nil:
 			left = err
 			exchange.Fail(0)
 		default:
-			if loss != nil { // of another lease
-				err = WriteError(c, loss)
-			}
 			c.Error(err)
 			exchange.Fail(failureIn(err)) // no effect if the error was rendered
 		}

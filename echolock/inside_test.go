@@ -72,6 +72,8 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		"a lock that is skipped, and a refusal": {func(next echo.HandlerFunc) echo.HandlerFunc {
 			return func(c echo.Context) error { _ = skipped(func(echo.Context) error { return nil })(c); return next(c) }
 		}, core.ErrBusy, charged, nil, unknown},
+		"a refusal, rendered as 202":              {asIs, errQueued, charged, nil, replays},
+		"a refusal, rendered inside and returned": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return first }), broken, charged, nil, runs},
 		"a lock that is lost, and 503": {asIs, nil, func(c echo.Context) error {
 			<-c.Request().Context().Done()
 			return echo.ErrServiceUnavailable
@@ -108,6 +110,8 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 			e.HTTPErrorHandler = func(err error, c echo.Context) {
 				switch {
 				case errors.Is(err, errRendered): // renders nothing
+				case errors.Is(err, errQueued):
+					_ = c.NoContent(http.StatusAccepted)
 				case errors.As(err, &fieldErrors{}):
 					_ = c.NoContent(http.StatusUnprocessableEntity)
 				default:
@@ -134,6 +138,7 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 
 var (
 	errAnswered = errors.New("the key function has answered")
+	errQueued   = errors.New("the key function failed, and the application queues the request")
 	errRendered = echo.NewHTTPError(http.StatusCreated)
 )
 

@@ -13,12 +13,16 @@ import (
 // Echo would send an empty 200. ctx is the context of the lease.
 //
 // The handler has the server's own writer. So an answer counts only if it was given by
-// c.Response() or to a WebSocket.
-func answerLoss(ctx context.Context, c echo.Context, err error) error {
-	if loss := lossOf(ctx, err); loss != nil && !c.Response().Committed && !c.IsWebSocket() {
-		return WriteError(c, loss)
+// c.Response() or to a WebSocket. Behind an Idempotent, that one answers.
+func answerLoss(ctx context.Context, c echo.Context, err error, pass *httpattempt.Pass) error {
+	loss := lossOf(ctx, err)
+	switch {
+	case loss == nil, c.Response().Committed, c.IsWebSocket():
+		return err
+	case pass != nil:
+		return loss
 	}
-	return err
+	return WriteError(c, loss)
 }
 
 // lossOf is httpattempt.LossOf for an error that may have a status of its own.

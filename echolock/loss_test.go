@@ -34,11 +34,16 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 		"no effect":                {noEffect, false, "lease_lost", "unavailable"},
 		"the context's end":        {func(c echo.Context) error { return c.Request().Context().Err() }, false, "lease_lost", "outcome_unknown"},
 		"the cause":                {func(c echo.Context) error { return context.Cause(c.Request().Context()) }, false, "lease_lost", "outcome_unknown"},
-		"the end of another lease": {func(echo.Context) error { return core.ErrClosed }, true, "lease_lost", "lease_lost"},
-		"an answer":                {func(c echo.Context) error { return c.NoContent(http.StatusOK) }, false, "", ""},
-		"an answer and the cause":  {func(c echo.Context) error { return errors.Join(c.NoContent(http.StatusOK), core.ErrLost) }, false, "", ""},
-		"an error of its own":      {func(echo.Context) error { return errors.New("own") }, false, "", ""},
-		"an HTTPError":             {func(echo.Context) error { return echo.ErrTeapot.WithInternal(core.ErrLost) }, false, "", ""},
+		"the end of another lease": {func(echo.Context) error { return core.ErrClosed }, true, "lease_lost", "outcome_unknown"},
+		"headers": {func(c echo.Context) error {
+			c.Response().Header().Set("Retry-After", "7")
+			c.Response().Header().Set("Location", "/payments/1")
+			return nil
+		}, false, "lease_lost", "outcome_unknown"},
+		"an answer":               {func(c echo.Context) error { return c.NoContent(http.StatusOK) }, false, "", ""},
+		"an answer and the cause": {func(c echo.Context) error { return errors.Join(c.NoContent(http.StatusOK), core.ErrLost) }, false, "", ""},
+		"an error of its own":     {func(echo.Context) error { return errors.New("own") }, false, "", ""},
+		"an HTTPError":            {func(echo.Context) error { return echo.ErrTeapot.WithInternal(core.ErrLost) }, false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,7 +60,8 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 			}
 			e.POST("/lock", handler, echolock.Middleware(locks.Locker, byKey, limit))
 			e.POST("/attempt", handler, echolock.Idempotent(locks.Locker, byKey, limit))
-			for path, code := range map[string]string{"/lock": test.lock, "/attempt": test.attempt} {
+			e.POST("/inside", handler, echolock.Idempotent(locks.Locker, byKey), echolock.Middleware(locks.Locker, literal, limit))
+			for path, code := range map[string]string{"/lock": test.lock, "/attempt": test.attempt, "/inside": test.attempt} {
 				adaptertest.WantLoss(t, pay(t, e, path, "k", ""), code)
 			}
 		})

@@ -71,10 +71,12 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		}
 		defer restore(c, r)
 		c.Request = r.WithContext(ctx)
-		failures := len(c.Errors)
+		before := stateOf(c)
 		c.Next()
 		pass.Returned(ctx)
-		answerLoss(ctx, c, failures)
+		if loss := before.lossOf(ctx, c); loss != nil {
+			before.answerLoss(c, loss, pass)
+		}
 	}
 }
 

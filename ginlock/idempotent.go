@@ -86,7 +86,7 @@ func serve(c *gin.Context, exchange *httpattempt.Exchange) error {
 
 // run runs the handlers behind the middleware.
 func run(c *gin.Context, exchange *httpattempt.Exchange) error {
-	before, failures := c.Request, len(c.Errors)
+	before := c.Request
 	outer := c.Writer
 	return exchange.Run(sender{outer}, before, func(recorder *httpattempt.Recorder, running *http.Request) {
 		defer restore(c, before)
@@ -94,6 +94,7 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) error {
 		w := newWriter(outer, recorder)
 		defer w.noteBypass(exchange) // also after a panic
 		c.Request, c.Writer = running, w
+		state := stateOf(c)
 		returned := false
 		defer func() {
 			if !returned {
@@ -102,15 +103,14 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) error {
 		}()
 		c.Next()
 		returned = true
-		for _, failure := range c.Errors[failures:] {
+		for _, failure := range c.Errors[state.failures:] {
 			exchange.SetError(failure.Err, 0)
 		}
-		switch loss := lossOf(running.Context(), c, failures); {
-		case loss == nil || w.chosen || outer.Written():
-			w.end(exchange, len(c.Errors) > failures)
-		case running.Context().Err() == nil: // another lease was lost; otherwise the error of Run answers
-			WriteError(c, loss)
+		if loss := state.lossOf(running.Context(), c); loss != nil && !w.chosen && !outer.Written() {
+			exchange.Lose()
+			return
 		}
+		w.end(exchange, len(c.Errors) > state.failures)
 	})
 }
 

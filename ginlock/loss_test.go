@@ -29,12 +29,16 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 		inTime        bool   // it does not wait for the end of its lease
 		lock, attempt string // the code of the answer; "" is the handler's own
 	}{
-		"no answer":               {func(*gin.Context) {}, false, "lease_lost", "outcome_unknown"},
-		"no effect":               {noEffect, false, "lease_lost", "unavailable"},
-		"the context's end":       {func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }, false, "lease_lost", "outcome_unknown"},
-		"the cause":               {func(c *gin.Context) { _ = c.Error(context.Cause(c.Request.Context())) }, false, "lease_lost", "outcome_unknown"},
-		"the end of another":      {func(c *gin.Context) { _ = c.Error(core.ErrClosed) }, true, "lease_lost", "lease_lost"},
-		"an error of its own":     {func(c *gin.Context) { _ = c.Error(errors.New("own")) }, false, "", ""},
+		"no answer":           {func(*gin.Context) {}, false, "lease_lost", "outcome_unknown"},
+		"no effect":           {noEffect, false, "lease_lost", "unavailable"},
+		"the context's end":   {func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }, false, "lease_lost", "outcome_unknown"},
+		"the cause":           {func(c *gin.Context) { _ = c.Error(context.Cause(c.Request.Context())) }, false, "lease_lost", "outcome_unknown"},
+		"the end of another":  {func(c *gin.Context) { _ = c.Error(core.ErrClosed) }, true, "lease_lost", "outcome_unknown"},
+		"an error of its own": {func(c *gin.Context) { _ = c.Error(errors.New("own")) }, false, "", ""},
+		"headers": {func(c *gin.Context) {
+			c.Header("Retry-After", "7")
+			c.Header("Location", "/payments/1")
+		}, false, "lease_lost", "outcome_unknown"},
 		"an answer":               {func(c *gin.Context) { c.String(http.StatusOK, "done") }, false, "", ""},
 		"an answer and the cause": {func(c *gin.Context) { c.Status(http.StatusAccepted); _ = c.Error(core.ErrLost) }, false, "", ""},
 		"a status":                {func(c *gin.Context) { c.Status(http.StatusAccepted) }, false, "", ""},
@@ -53,11 +57,45 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 				}
 				test.handler(c)
 			}
-			engine.POST("/lock", ginlock.Middleware(locks.Locker, byKey, limit), handler)
-			engine.POST("/attempt", ginlock.Idempotent(locks.Locker, byKey, limit), handler)
-			for path, code := range map[string]string{"/lock": test.lock, "/attempt": test.attempt} {
-				adaptertest.WantLoss(t, adaptertest.Pay(t, engine, path, "k", ""), code)
+			lock, attempt := ginlock.Middleware(locks.Locker, byKey, limit), ginlock.Idempotent(locks.Locker, byKey, limit)
+			engine.POST("/lock", lock, handler)
+			engine.POST("/attempt", attempt, handler)
+			engine.POST("/inside", ginlock.Idempotent(locks.Locker, byKey), ginlock.Middleware(locks.Locker, literal, limit), handler)
+			engine.POST("/lock/replaced", lock, leaveWriter, handler)
+			engine.POST("/attempt/replaced", attempt, leaveWriter, handler)
+			for path, code := range map[string]string{
+				"/lock": test.lock, "/attempt": test.attempt, "/inside": test.attempt,
+				"/lock/replaced": test.lock, "/attempt/replaced": test.attempt,
+			} {
+				w := adaptertest.Pay(t, engine, path, "k", "")
+				adaptertest.WantLoss(t, w, code)
+				if code != "" && w.Header().Get("Content-Encoding") != "" {
+					t.Errorf("%v", w.Header())
+				}
 			}
 		})
 	}
+}
+
+// leaveWriter is a middleware that compresses, as some do: its writer stays in c, and must not be
+// used after it has returned.
+func leaveWriter(c *gin.Context) {
+	w := &goneWriter{ResponseWriter: c.Writer}
+	c.Writer = w
+	c.Header("Content-Encoding", "none")
+	c.Next()
+	w.gone = true
+}
+
+type goneWriter struct {
+	gin.ResponseWriter
+	gone bool
+}
+
+// Write writes, until the writer is gone.
+func (w *goneWriter) Write(p []byte) (int, error) {
+	if w.gone {
+		panic("a write to a writer that is gone")
+	}
+	return w.ResponseWriter.Write(p)
 }

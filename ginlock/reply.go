@@ -1,7 +1,6 @@
 package ginlock
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -44,28 +43,6 @@ func (cfg *config) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 		defer func() { status, ours = guard.Refusal() }()
 		cfg.handle(c, err, guard)
 	}
-}
-
-// answerLoss answers for handlers that have given no answer because the lock was lost: Gin would
-// send an empty 200. ctx is the context of the lease. failures is the number of the errors in c
-// before the handlers.
-func answerLoss(ctx context.Context, c *gin.Context, failures int) {
-	if loss := lossOf(ctx, c, failures); loss != nil {
-		c.Errors = append(c.Errors, &gin.Error{Err: loss, Type: gin.ErrorTypePrivate})
-		WriteError(c, loss)
-	}
-}
-
-// lossOf is httpattempt.LossOf for the last error in c, if Gin would send an empty 200.
-func lossOf(ctx context.Context, c *gin.Context, failures int) error {
-	if c.Writer.Written() || c.Writer.Status() != http.StatusOK {
-		return nil
-	}
-	var left error
-	if last := c.Errors.Last(); len(c.Errors) > failures {
-		left = last.Err
-	}
-	return httpattempt.LossOf(ctx, left)
 }
 
 // handle calls the application's error handler with a guarded writer.

@@ -36,7 +36,7 @@ func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, han
 	}()
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
-	err = lossOf(leased, err) //nolint:contextcheck // as above
+	err, lost := lossOf(leased, err) //nolint:contextcheck // as above
 	failure, refused := Failure{Code: codeOf(err), Err: err}, exchange.isRefusal(err)
 	decision := c.decide(a.Decision(), failure, refused, exchange)
 	p.ran, p.returned = !refused || decision != core.DropAnswer, true
@@ -46,7 +46,7 @@ func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, han
 		end = interrupt(unknownCause(a.Decision(), failure, refused, exchange))
 	case core.DropAnswer:
 		end = a.Abort
-		if isLoss(err) { // nothing has happened, so the client may try again
+		if lost { // nothing has happened, so the client may try again
 			err = newRefusal(StatusOf(a.CutOff(context.Cause(leased), true)), err) //nolint:contextcheck // as above
 		}
 	case core.StoreAnswer:

@@ -93,7 +93,7 @@ func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return c.refuse(opening, err)
 	}
 	defer release()
-	err = lossOf(locked, handler(srv, &lockedStream{ss, locked}))
+	err, _ = lossOf(locked, handler(srv, &lockedStream{ss, locked}))
 	pushBack(ctx, err)
 	return err
 }

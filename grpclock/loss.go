@@ -16,20 +16,20 @@ func isLoss(err error) bool {
 	return outcome.Code == "lease_lost"
 }
 
-// lossOf returns the error of a handler for the client. ctx is the context of its lease. If the
+// lossOf returns the error of a handler for the client, and whether it is that of a loss. ctx is the context of its lease. If the
 // error has no status of its own, and says that the lease has ended, or the context because of
 // that, the status is that of core.ErrLost. This is no refusal: the call ran.
-func lossOf(ctx context.Context, err error) error {
+func lossOf(ctx context.Context, err error) (sent error, lost bool) {
 	if err == nil || statusIn(err) != nil {
-		return err
+		return err, false
 	}
 	if cause := context.Cause(ctx); isContextEnd(err) && isLoss(cause) {
 		err = errors.Join(err, cause)
 	}
 	if isLoss(err) {
-		return newRefusal(StatusOf(core.ErrLost), err)
+		return newRefusal(StatusOf(core.ErrLost), err), true
 	}
-	return err
+	return err, false
 }
 
 // isTimeout reports whether an error of a handler says that the time of the call, of its lease,

@@ -37,6 +37,12 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 			}
 			return ctx.Err()
 		}, false, "LEASE_LOST", "UNAVAILABLE"},
+		"its own status, free": {func(ctx context.Context) error {
+			if attempt, ok := grpclock.AttemptFromContext(ctx); ok {
+				attempt.Decide(core.DropAnswer)
+			}
+			return fmt.Errorf("%w: %w", status.Error(codes.Unauthenticated, ""), context.Cause(ctx))
+		}, false, "", ""},
 		"a context of its own": {func(context.Context) error { return context.Canceled }, true, "", ""},
 		"its own status": {func(context.Context) error {
 			return fmt.Errorf("%w: %w", status.Error(codes.Aborted, "late"), core.ErrLost)

@@ -31,11 +31,12 @@ func (p *pass) run(ctx context.Context, req any, handler grpc.UnaryHandler) (rep
 	p.returned = true
 	if x := p.exchange; x != nil {
 		p.ran = !x.isRefusal(err)
-		if isLoss(context.Cause(ctx)) {
+		if ctx.Err() != nil {
 			p.interrupt()
 		}
 	}
-	return reply, lossOf(ctx, err)
+	err, _ = lossOf(ctx, err)
+	return reply, err
 }
 
 // interrupt records that nobody knows how the call has ended behind the interceptor.

@@ -39,6 +39,9 @@ func (s lockedStep) aside(r *http.Request, refusal error) *httptest.ResponseReco
 	return w
 }
 
+// cancelKey is the key of the function that ends the context of a request.
+type cancelKey struct{}
+
 // If a lock inside Idempotent refuses a request, the key is free, unless the request ends in
 // another way, or has run before.
 //
@@ -134,10 +137,21 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			}, charge: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "queued") },
 			opts: []nethttplock.Option{reject(423)}, want: unknown,
 		},
+		"a retry that answers 503 itself": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.aside(r, core.ErrBusy)
+			s.pass(w, r, nil)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, want: unknown},
+		"a timeout that the handler heeds": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			ctx, cancel := context.WithCancel(r.Context())
+			s.aside(r.WithContext(context.WithValue(ctx, cancelKey{}, cancel)), nil)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, charge: func(_ http.ResponseWriter, r *http.Request) {
+			r.Context().Value(cancelKey{}).(context.CancelFunc)()
+		}, want: unknown},
 		"a retry that answers 423 itself": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			s.aside(r, core.ErrBusy)
 			s.pass(w, r, nil)
-		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusLocked) }, want: runs},
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusLocked) }, want: unknown},
 		"a retry that runs behind the refusal": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			s.pass(w, r, core.ErrBusy)
 			s.pass(w, r, nil)

@@ -61,8 +61,8 @@ func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
 // unknown inside. Or a middleware inside has refused it, and something else has answered, which
 // may have run it by other means.
 func (x *Exchange) mayHaveEnded(cut error) bool {
-	early, late := x.recorder.wasRefused()
-	x.refusedLate = late || early && x.uncertain == nil
+	refused, late := x.recorder.wasRefused()
+	x.refusedLate = late || refused && x.uncertain == nil
 	cutOff := cut != nil || x.recorder.wasBroken()
 	return x.recorder.runsOn() || x.refusedLate || cutOff && x.uncertain == nil
 }
@@ -113,7 +113,7 @@ func (x *Exchange) failure(status int, returned bool, cut error) core.Failure {
 // isCutOff reports whether the handler has returned without an answer, and its context had
 // ended, or that of a lock inside. So the lack of an answer does not mean success.
 func (x *Exchange) isCutOff(cut error) bool {
-	ended := cut != nil || x.recorder.wasBroken()
+	ended := cut != nil || x.recorder.hasLost()
 	return ended && (x.failed || x.implied == 0 && !x.bypassed && !x.recorder.answered())
 }
 

@@ -102,6 +102,14 @@ func (x *Exchange) SetError(err error, status int) {
 	x.recorder.noteReturned(err, status)
 }
 
+// Lose reports that the handler has failed because it, or what it did, has lost a lease. If it has
+// answered, Lose does nothing. Otherwise the error of Run answers.
+func (x *Exchange) Lose() {
+	x.recorder.mu.Lock()
+	defer x.recorder.mu.Unlock()
+	x.recorder.lost = true
+}
+
 // Bypass reports that the handler has answered on the connection without the Recorder, with the
 // status.
 func (x *Exchange) Bypass(status int) { x.bypassed, x.around = true, status }

@@ -71,7 +71,8 @@ func (p *Pass) Run() { p.set(func() { p.runs = true }) }
 func (p *Pass) Returned(ctx context.Context) {
 	p.set(func() {
 		p.returned = true
-		p.recorder.broken = p.recorder.broken || LossOf(ctx, nil) != nil
+		p.recorder.broken = p.recorder.broken || ctx.Err() != nil
+		p.recorder.lost = p.recorder.lost || LossOf(ctx, nil) != nil
 	})
 }
 
@@ -85,10 +86,7 @@ func (p *Pass) Leave() {
 		p.left = true
 		r := p.recorder
 		r.inside--
-		if p.runs && !p.refused {
-			r.ran = true
-			r.chosen = r.chosen || !p.answered && r.hasAnswer()
-		}
+		r.ran = r.ran || p.runs && !p.refused
 		r.broken = r.broken || p.runs && !p.returned
 	})
 }

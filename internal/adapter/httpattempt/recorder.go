@@ -44,8 +44,8 @@ type Recorder struct {
 	inside  int  // requests that have entered a middleware, and have not left it
 	ran     bool // the handler may have had its effect
 	late    bool // there was a refusal after that, or beside a request that may have run
-	chosen  bool // the answer began behind a middleware, by what it let run
-	broken  bool // a request has panicked, or lost its lock, or an attempt inside is unknown
+	broken  bool // a request has panicked or was cut off, or an attempt inside is unknown
+	lost    bool // a lock was lost while a request ran
 }
 
 func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {

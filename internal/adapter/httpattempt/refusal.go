@@ -44,10 +44,13 @@ func (r *Recorder) noteLate(status int) {
 func (r *Recorder) noteReturned(err error, status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refusal.err == nil || err == nil || r.hasAnswer() {
+	if r.refusal.err == nil || err == nil || r.hasAnswer() && r.status != r.refusal.status {
 		return
 	}
-	r.refusal.answered = same(err, r.refusal.err)
+	r.refusal.answered = r.refusal.answered || same(err, r.refusal.err)
+	if r.hasAnswer() {
+		return // rendered by a middleware in between
+	}
 	r.refusal.wrapped = endsIn(err, r.refusal.err)
 	if status != 0 && status != r.refusal.status {
 		r.refusal.status = 0 // the error asks for another answer
@@ -95,7 +98,8 @@ func (r *Recorder) endsRefused(status int, custom bool) bool {
 	switch refusal := &r.refusal; {
 	case !refusal.given:
 		return false
-	case refusal.answered, refusal.wrapped && status == refusal.status:
+	case refusal.whole, refusal.wrapped && status == refusal.status,
+		refusal.answered && (status == 0 || status >= http.StatusBadRequest): // an error handler may render it as a success
 		return refusal.ours || isClientError(status)
 	default:
 		return !custom && isClientError(status) && status == refusal.status && status != 499
@@ -119,11 +123,11 @@ func (r *Recorder) runsOn() bool {
 }
 
 // wasRefused reports whether a middleware has refused the request, and whether it did so after the
-// request may have run. early is false if a later try has chosen the answer.
-func (r *Recorder) wasRefused() (early, late bool) {
+// request may have run.
+func (r *Recorder) wasRefused() (given, late bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.refusal.given && !r.chosen, r.late
+	return r.refusal.given, r.late
 }
 
 // wasBroken reports whether nobody knows how the request has ended behind a middleware of
@@ -131,5 +135,12 @@ func (r *Recorder) wasRefused() (early, late bool) {
 func (r *Recorder) wasBroken() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.broken
+	return r.broken || r.lost
+}
+
+// hasLost reports whether a lock was lost while the request ran.
+func (r *Recorder) hasLost() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost
 }

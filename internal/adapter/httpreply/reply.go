@@ -40,7 +40,7 @@ func Write(w http.ResponseWriter, err error) {
 // ClearHeader removes headers that a middleware may have set for another answer.
 // Content-Encoding stays: the middleware that set it will encode the body.
 func ClearHeader(h http.Header) {
-	for _, name := range [...]string{"Content-Length", "Content-Type", "Etag", "Last-Modified"} {
+	for _, name := range [...]string{"Content-Length", "Content-Type", "Etag", "Last-Modified", "Location"} {
 		h.Del(name)
 	}
 }
@@ -48,6 +48,7 @@ func ClearHeader(h http.Header) {
 // SetHeader sets the headers of an answer with or without a body.
 func SetHeader(h http.Header, o core.Outcome) {
 	h.Set("Cache-Control", "no-store")
+	h.Del("Retry-After") // says that the client may try again
 	if o.RetryAfter > 0 {
 		h.Set("Retry-After", wholeSeconds(o.RetryAfter))
 	}

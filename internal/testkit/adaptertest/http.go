@@ -49,7 +49,7 @@ func WantLoss(tb testing.TB, w *httptest.ResponseRecorder, code string) {
 		WantProblem(tb, w, statuses[code], code)
 	}
 	mayRetry, isProblem := w.Header().Get("Retry-After") != "", strings.Contains(w.Body.String(), `"code"`)
-	if mayRetry != (code == "unavailable") || isProblem != (code != "") {
+	if mayRetry != (code == "unavailable") || isProblem != (code != "") || w.Header().Get("Location") != "" {
 		tb.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }
