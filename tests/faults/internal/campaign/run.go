@@ -110,6 +110,9 @@ func (r Run) workloadSettings(servers redistest.Options, routes func(process int
 	if r.Fault.OneProcess {
 		s.Processes, s.Clients = 1, oneProcessClients
 	}
+	if r.Fault.Paying {
+		s.Attempts = 90
+	}
 	if r.Fault.SharedOnly {
 		s.Attempts, s.SharedTurns, s.ReadersOnly = -1, 100, r.Fault.ReadersOnly
 	}

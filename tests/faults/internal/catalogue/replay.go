@@ -16,7 +16,8 @@ func replayRows() []Row {
 		{
 			Number:  47,
 			Trigger: "The handler has succeeded, and its answer cannot be stored.",
-			Right:   "The client gets the answer, the observer gets an event, and a copy does not run the handler again: its outcome is unknown.",
+			Right: "The client gets the answer, and the observer an event. The process stores the answer later, and until then its copies get it. " +
+				"To other processes the outcome is unknown. A copy runs only in another process, if Redis has lost the record.",
 		},
 		{
 			Number:  48,

@@ -31,6 +31,8 @@ type Fault struct {
 	// SharedOnly makes the clients use only permits and shared keys, so that many of them
 	// compete.
 	SharedOnly bool
+	// Paying makes the clients mostly make payments, so that many attempts end in the fault.
+	Paying bool
 	// ReadersOnly makes nearly all of the clients readers of one key.
 	ReadersOnly bool
 	// FullSpeed makes the clients only take and release one lock, as fast as they can, on

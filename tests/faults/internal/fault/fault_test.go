@@ -47,6 +47,9 @@ func evidence() map[string]func(*result) bool {
 		"server-crashes-and-is-empty": restarted,
 		"server-stands-still":         unanswered,
 
+		"server-is-away-for-long":              restarted,
+		"server-is-away-for-long-and-is-empty": restarted,
+
 		"server-stands-still-beyond-fail-fast": unanswered,
 
 		"all-data-is-deleted": awaited,
@@ -141,7 +144,7 @@ func TestFaultsTakeEffectAndAreHealed(t *testing.T) {
 			if (s.losses > 0) != f.LosesData {
 				t.Errorf("%d losses were declared, Losing is %v", s.losses, f.LosesData)
 			}
-			if lost := []string{"server-crashes-and-is-empty", "all-data-is-deleted"}; s.keptUnusedKey == slices.Contains(lost, f.Name) {
+			if lost := []string{"server-crashes-and-is-empty", "server-is-away-for-long-and-is-empty", "all-data-is-deleted"}; s.keptUnusedKey == slices.Contains(lost, f.Name) {
 				t.Errorf("an unused key is there: %v", s.keptUnusedKey)
 			}
 			if len(s.lowFences) > 0 && !f.LosesData {

@@ -28,7 +28,10 @@ func sentinelFaults() []Fault {
 			Name: f.name, On: onSentinels(), LosesData: true, Inject: f.inject,
 		})
 	}
-	return faults
+	return append(faults, Fault{
+		Name: "sentinel-master-killed-and-replaced-late", On: onSentinels(), LosesData: true,
+		Paying: true, Clients: clientsInOutage, Inject: killSentinelMasterForLong,
+	})
 }
 
 // killSentinelMaster kills the master and restarts it without its data, as a replica. With
@@ -43,6 +46,28 @@ func (s *System) killSentinelMaster(withData bool) {
 			}
 			master.Kill()
 		})
+		s.Sentinels.AwaitFailover(master)
+	})
+	s.returnSentinelMaster(master)
+}
+
+// killSentinelMasterForLong kills the master with its data. It is replaced when commits have
+// failed, and go on.
+func killSentinelMasterForLong(s *System) {
+	s.Helper()
+	master := s.Sentinels.Master()
+	s.disrupt("the master is replaced late", func() {
+		s.during("the master is killed", s.lossOf(everything), func() {
+			s.isolateMaster(master)
+			for _, sentinel := range s.Sentinels.Sentinels() {
+				sentinel.Pause()
+			}
+			master.Kill()
+		})
+		s.sleep(longAway)
+		for _, sentinel := range s.Sentinels.Sentinels() {
+			sentinel.Resume()
+		}
 		s.Sentinels.AwaitFailover(master)
 	})
 	s.returnSentinelMaster(master)

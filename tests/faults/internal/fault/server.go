@@ -1,5 +1,7 @@
 package fault
 
+import "time"
+
 // serverFaults returns the faults of a whole server.
 func serverFaults() []Fault {
 	return []Fault{
@@ -20,6 +22,8 @@ func serverFaults() []Fault {
 				})
 			}),
 		},
+		awayForLong("server-is-away-for-long", false),
+		awayForLong("server-is-away-for-long-and-is-empty", true),
 		{
 			Name: "server-stands-still", On: singleServer(),
 			Inject: injectTwice("the server is paused", 0.3, 3, func(s *System) func() {
@@ -28,6 +32,31 @@ func serverFaults() []Fault {
 			}),
 		},
 	}
+}
+
+// longAway is for longer than an attempt's caller waits for its commit. The commit goes on.
+const longAway = 2500 * time.Millisecond
+
+// awayForLong returns a fault of a server that is away for long, and is empty then or has its data.
+func awayForLong(name string, isEmpty bool) Fault {
+	f := Fault{Name: name, On: singleServer(), Args: appendOnly(), LosesData: isEmpty, Paying: true, Clients: clientsInOutage}
+	var lost Loss
+	if isEmpty {
+		lost = everything
+	}
+	f.Inject = repeat(1, func(s *System) {
+		s.during("the server is away for long", lost, func() {
+			s.Server.Kill()
+			s.sleep(longAway)
+			s.runFor(0, 1)
+			if isEmpty {
+				s.Server.Restart()
+			} else {
+				s.Server.RestartFromDisk()
+			}
+		})
+	})
+	return f
 }
 
 // appendOnly returns the arguments of a server that writes each confirmed command to a

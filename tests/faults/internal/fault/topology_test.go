@@ -28,6 +28,9 @@ func TestFaultsOfSeveralServers(t *testing.T) {
 		{OnSentinels, sentinelFaults(), map[string][]observation{
 			"sentinel-master-killed":               {roles, ends, runs},
 			"sentinel-master-killed-with-its-data": {roles, ends, losses},
+
+			"sentinel-master-killed-and-replaced-late": {roles, ends, losses},
+
 			"sentinel-master-stopped":              {roles},
 			"sentinel-switch":                      {roles},
 			"sentinel-split":                       {roles, splits},

@@ -23,6 +23,7 @@ func attemptHistories(s *summary) (found []Violation) {
 			continue
 		}
 		found = append(found, unknownAnswers(s, key)...)
+		found = append(found, besideOpenCommits(s, key)...)
 		found = append(found, linearize(s, checkAttempts, key, attemptModel(), s.attemptSteps(key))...)
 	}
 	return found
@@ -61,7 +62,7 @@ func (s *summary) attemptSteps(key lock) (steps []*step) {
 				steps = append(steps, s.endSteps(l)...)
 			}
 		case history.Replayed, history.Unreplayable: // a sealed answer is ""
-			if s.isOutsideLosses(op) && (op.Outcome == history.Replayed || s.isSealed(op)) {
+			if s.isOutsideLosses(op) && (op.Outcome == history.Replayed || s.isSealed(op)) && !s.isOfOpenCommit(key, op) {
 				one.kind, one.mayBeStale = replaying, s.mayBeStaleAnswer(key, op)
 				steps = append(steps, one)
 			}

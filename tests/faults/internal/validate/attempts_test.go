@@ -56,6 +56,32 @@ func TestAttempts(t *testing.T) {
 			t.commit("a", "x", 10, 20, history.Unavailable)
 			t.replay(2, "p", "x", 23, 25)
 		}, nil},
+		{"an answer that goes on, replayed in its process only", func(t *builder) {
+			t.disrupt("cut", 10, 700)
+			t.begin(1, "p", "a", 1, 2, 1, reject)
+			t.commit("a", "x", 10, 20, history.Unavailable)
+			t.replay(1, "p", "x", 23, 25)
+			begin(t, 2, 600, 601, history.Interrupted, reject)
+			t.replay(2, "p", "x", 710, 720)
+		}, nil},
+		{"run beside an answer that goes on, after a loss of data", func(t *builder) {
+			t.disrupt("away", 5, 50)
+			t.loseData(5, 50)
+			t.begin(1, "p", "a", 1, 2, 1, reject)
+			t.commit("a", "x", 10, 20, history.Unavailable)
+			t.begin(1, "p", "b", 60, 61, 1, reject)
+			t.commit("b", "y", 70, 80, history.Done)
+		}, []string{"attempts"}},
+		{"run beside an answer that goes on, after a run elsewhere", func(t *builder) {
+			t.disrupt("away", 5, 50)
+			t.loseData(5, 50)
+			t.begin(1, "p", "a", 1, 2, 1, reject)
+			t.commit("a", "x", 10, 20, history.Unavailable)
+			t.begin(2, "p", "b", 52, 53, 1, reject)
+			abort(t, "b", 54, 55, history.Done)
+			t.begin(1, "p", "c", 60, 61, 1, reject)
+			t.commit("c", "y", 70, 80, history.Done)
+		}, nil},
 		{"an answer of one who died, replayed, and then not", func(t *builder) {
 			t.begin(1, "p", "a", 1, 2, 1, rerun)
 			t.commit("a", "x", 10, 0, history.None)

@@ -16,6 +16,8 @@ const (
 	maxLookback     = 20 // payments
 	// payWait is the longest wait for the attempt of another client.
 	payWait = 200 * time.Millisecond
+	// mostAgain is how often a client asks again after the commit of its payment has failed.
+	mostAgain = 20
 )
 
 // payment returns the key of a payment, and the policy for attempts that die: every other
@@ -116,24 +118,47 @@ func (c *client) runAttempt(h *hold, attempt *core.Attempt, policy history.Polic
 	}
 	c.maybePanic()
 	ended = true
-	c.endAttempt(h, attempt)
+	c.endAttempt(h, attempt, policy)
 }
 
-// endAttempt commits an attempt, or ends it without an answer.
-func (c *client) endAttempt(h *hold, attempt *core.Attempt) {
-	if c.chance(5) {
-		h.end(c.endContext(), h.reportEndCall(history.Seal, ""), attempt.Seal)
-		return
+// endAttempt commits an attempt, or ends it without an answer. If that fails, its client asks again.
+func (c *client) endAttempt(h *hold, attempt *core.Attempt, policy history.Policy) {
+	kind, record, end := history.Seal, "", attempt.Seal
+	if !c.chance(5) {
+		kind, record = history.Commit, fmt.Sprintf("%s paid by %s", h.key, h.name)
+		end = func(ctx context.Context) error { return attempt.Commit(ctx, []byte(record)) }
 	}
-	record := fmt.Sprintf("%s paid by %s", h.key, h.name)
-	h.end(c.endContext(), h.reportEndCall(history.Commit, record), func(ctx context.Context) error { return attempt.Commit(ctx, []byte(record)) })
+	call := h.reportEndCall(kind, record)
+	h.end(c.endContext(), call, end)
+	if call.op.Outcome == history.Unavailable {
+		c.askAgain(h.key, policy)
+	}
+}
+
+// askAgain begins attempts at a payment until there is an outcome, or as often as a patient client
+// does.
+func (c *client) askAgain(key string, policy history.Policy) {
+	for range mostAgain {
+		if c.chance(10) {
+			c.reuseKey(key, policy)
+		}
+		h, attempt, outcome := c.beginAttempt(key, policy, false)
+		switch {
+		case h != nil:
+			c.runAttempt(h, attempt, policy)
+			return
+		case outcome != history.Unavailable, c.isEnding():
+			return
+		}
+		rest(context.Background(), c.upTo(payWait))
+	}
 }
 
 // retryAndEnd begins another attempt at the payment before it ends this one, which has lost its
 // lease, and then runs the other one. If the other one may run, this one must not be committed.
 func (c *client) retryAndEnd(h *hold, attempt *core.Attempt, policy history.Policy) {
 	otherHold, other, _ := c.beginAttempt(h.key, policy, false)
-	c.endAttempt(h, attempt)
+	c.endAttempt(h, attempt, policy)
 	if otherHold != nil {
 		c.runAttempt(otherHold, other, policy)
 	}
