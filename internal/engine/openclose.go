@@ -44,9 +44,6 @@ func (e *Engine) endOpen() {
 
 // eachOpen calls f with each open commit. f may end it.
 func (e *Engine) eachOpen(f func(*openCommit)) {
-	if e.open.count.Load() == 0 {
-		return
-	}
 	e.eachShard(func(s *shard) {
 		for _, q := range s.queues {
 			for c := q.open; c != nil; {
@@ -61,6 +58,9 @@ func (e *Engine) eachOpen(f func(*openCommit)) {
 // OpenCommits returns how many open commits there are, how many bytes they have, and the age of
 // the oldest one.
 func (e *Engine) OpenCommits() (count int, bytes int64, oldest time.Duration) {
+	if e.open.count.Load() == 0 {
+		return 0, 0, 0
+	}
 	now := time.Now()
 	e.eachOpen(func(c *openCommit) {
 		count++

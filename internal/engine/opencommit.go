@@ -50,14 +50,11 @@ type openCommits struct {
 
 // add counts one more open commit. It reports false if there is no room for it.
 func (o *openCommits) add(size int64) bool {
-	if !o.over.Load() && o.count.Add(1) <= o.maxCount {
-		if o.bytes.Add(size) <= o.maxBytes {
-			o.work.Add()
-			return true
-		}
-		o.bytes.Add(-size)
+	o.work.Add()
+	if count, bytes := o.count.Add(1), o.bytes.Add(size); count <= o.maxCount && bytes <= o.maxBytes && !o.over.Load() {
+		return true
 	}
-	o.count.Add(-1)
+	o.remove(size)
 	return false
 }
 

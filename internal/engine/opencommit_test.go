@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -159,105 +157,6 @@ func TestEndOfOpenCommit(t *testing.T) {
 				}
 				if got := p.server.record("k").state; got != test.record {
 					t.Errorf("the record is %c, want %c", got, test.record)
-				}
-				p.checkIdle(t)
-			})
-		})
-	}
-}
-
-// Close gives open commits the time of its context, and 2 s if that has no deadline.
-func TestCloseEndsOpenCommits(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		timeout, back time.Duration
-		took          time.Duration
-		done, timely  bool
-	}{
-		"no deadline":                          {0, time.Hour, commitTimeout, false, true},
-		"no deadline, and redis comes back":    {0, commitTimeout / 2, 0, true, true},
-		"a deadline":                           {time.Minute, time.Hour, time.Minute, false, false},
-		"a deadline, and redis comes back":     {time.Minute, 50 * time.Second, 0, true, true},
-		"a deadline that is before the resend": {time.Millisecond, 5 * time.Second, time.Millisecond, false, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(1)
-				back := openCommitOf(t, p, hold(t, p.engines[0], attempt("f", 0)), Commit)
-				ctx, cancel := context.WithCancel(context.Background())
-				if test.timeout > 0 {
-					ctx, cancel = context.WithTimeout(ctx, test.timeout)
-				}
-				defer cancel()
-				time.AfterFunc(test.back, back)
-				begun := time.Now()
-				err := p.engines[0].Close(ctx)
-				if took := time.Since(begun); test.took > 0 && took != test.took || took > test.back+maxOpenPause {
-					t.Errorf("took %v", took)
-				}
-				if (err == nil) != test.timely || err != nil && !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("close: %v", err)
-				}
-				if late := lateResult(t, p.events[0]); (late.Err == nil) != test.done {
-					t.Errorf("late: %+v", late)
-				}
-				if n, bytes, age := p.engines[0].OpenCommits(); n != 0 || bytes != 0 || age != 0 || p.engines[0].open.bytes.Load() != 0 {
-					t.Errorf("%d open commits with %d bytes, %v old", n, bytes, age)
-				}
-				back()
-				time.Sleep(time.Hour) // nothing is sent any more
-				if got := p.server.record("k").state; (got == 'D') != test.done {
-					t.Errorf("the record is %c", got)
-				}
-			})
-		})
-	}
-}
-
-// There is room for so many open commits, and for so many bytes.
-func TestBoundsOfOpenCommits(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		maxCount, maxBytes int64
-		want               int
-	}{
-		"count":                            {2, 1000, 2},
-		"bytes":                            {10, 50, 2},
-		"a record over the bound of bytes": {10, 19, 0},
-		"off":                              {0, 1000, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(1)
-				p.engines[0].open.maxCount, p.engines[0].open.maxBytes = test.maxCount, test.maxBytes
-				var holds []*Hold
-				for _, key := range []string{"a", "b", "c"} {
-					r := attempt("f", 0)
-					r.Key = key
-					holds = append(holds, hold(t, p.engines[0], r))
-				}
-				p.stores[0].before.set(func(string, storetest.AnyRequest) error { return errNoCommitReply })
-				for _, h := range holds {
-					if _, err := h.End(t.Context(), Commit, answerOf(h)); err == nil { // 1 + 4 + 14 + 1 bytes
-						t.Error("the commit was accepted")
-					}
-				}
-				time.Sleep(3 * time.Second)
-				n, bytes, oldest := p.engines[0].OpenCommits()
-				if n != test.want || bytes != int64(20*n) || (oldest > 2*commitTimeout) != (n > 0) {
-					t.Errorf("%d open commits with %d bytes, the oldest %v old", n, bytes, oldest)
-				}
-				for i, e := range p.events[0].of(OutcomeUnknown) {
-					if e.GoesOn != (i < test.want) {
-						t.Errorf("outcome %d: %+v", i, e)
-					}
-				}
-				p.stores[0].before.set(nil)
-				time.Sleep(time.Minute)
-				if n, left, size := len(p.events[0].of(Committed)), p.engines[0].open.count.Load(), p.engines[0].open.bytes.Load(); n != 3+test.want || left != 0 || size != 0 {
-					t.Errorf("%d events; left: %d open commits with %d bytes", n, left, size)
 				}
 				p.checkIdle(t)
 			})
