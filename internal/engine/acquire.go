@@ -92,6 +92,10 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		s.mu.Unlock()
 		return &Refusal{Reason: Mismatch}
 	}
+	if root.committing > 0 && w.hold.request.Attempt != nil {
+		s.mu.Unlock()
+		return &Refusal{Reason: Unavailable, Fault: errCommitting}
+	}
 	l := root.listOf(w.hold.request.Limit)
 	busy, starts := l.isBusy(), l.mayStart()
 	if w.nowait && busy {

@@ -24,7 +24,7 @@ func (q *queue) ask() {
 	if q.isTokenStale() {
 		q.rotateToken()
 	}
-	if q.releasingToken {
+	if q.asksLater = q.committing > 0; q.releasingToken || q.asksLater {
 		return
 	}
 	r := q.askRequest()
@@ -160,7 +160,7 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 	default:
 		lease := newLease(q, r.Target, r.Attempt, answer.Since)
 		lease.number = answer.Number
-		if !lease.valid(lease.begun) {
+		if !lease.valid(lease.begun) || q.committing > 0 {
 			q.discardLateGrant(r)
 			return q.releasingToken
 		}

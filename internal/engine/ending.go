@@ -111,15 +111,19 @@ func (h *Hold) releaseLate() {
 		defer h.engine.work.Done()
 		var after callbacks
 		q.shard.mu.Lock()
+		if h.ending.isFinal() {
+			q.committing--
+		}
 		switch {
 		case err != nil && h.ending == Abort:
 			h.engine.discardAsync(keyToken{r.Key, r.Token}, r.Attempt, h.until)
 		case err != nil:
 			q.keepOpen(h, r, err, q.state == idle || q.state == asking)
-			q.wake()
 		case err == nil && h.ending.isFinal() && released.Record != store.NotStored:
 			q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
-			q.wake()
+		}
+		if h.ending.isFinal() {
+			q.goOnAfterCommit()
 		}
 		q.forgetLost(h.token)
 		h.stored = released.Record
@@ -127,6 +131,15 @@ func (h *Hold) releaseLate() {
 		q.shard.mu.Unlock()
 		after.run(h.engine)
 	})
+}
+
+// goOnAfterCommit lets the queue ask again, or end its episode if no caller needs it any more.
+func (q *queue) goOnAfterCommit() {
+	if q.asksLater && q.state == asking {
+		q.ask()
+	} else {
+		q.wake()
+	}
 }
 
 // observeEnding reports the result of a commit or seal to the owner.

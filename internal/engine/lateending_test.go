@@ -89,3 +89,36 @@ func TestLateAbortRefusesNoCaller(t *testing.T) {
 		p.checkIdle(t)
 	})
 }
+
+// Redis has lost all data, and is back before the commit of an attempt that has lost its lease is
+// resent. No copy runs meanwhile.
+func TestNoAttemptBeginsDuringLateCommit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, waiting := newProcesses(1), &callers{}
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.server.set("k", "foreign", time.Hour)
+		<-h.Context().Done()
+		p.server.setRecord("k", fakeRecord{}) // otherwise the store would refuse the callers
+		waiting.join(t, p.engines[0], 2, attempt("f", WaitForever))
+		p.server.set("k", "", 0)
+		failsFor(p.stores[0], time.Second, "commit")
+		ended := make(chan error)
+		go func() {
+			_, err := h.End(context.Background(), Commit, answerOf(h))
+			ended <- err
+		}()
+		synctest.Wait()
+		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Unavailable {
+			t.Errorf("a new copy: %v", refusal.Reason)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		waiting.check(t, 0, 2, h.Token())
+		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Done {
+			t.Errorf("a copy after the commit: %v", refusal.Reason)
+		}
+		p.checkIdle(t)
+	})
+}

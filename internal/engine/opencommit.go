@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,10 @@ func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error, isAlone b
 	c.sendLater()
 	return true
 }
+
+// errCommitting is the fault of a caller with an attempt during the commit of an attempt that has
+// lost its lease.
+var errCommitting = &store.Fault{Temporary: true, Err: errors.New("the answer of an earlier request with the key is not stored yet")}
 
 // openRefusal returns the refusal of a caller with an attempt because of an open commit, or nil
 // if there is none. A copy of the request gets the answer, which is not stored yet. It does not

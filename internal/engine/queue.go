@@ -89,6 +89,11 @@ type queueState struct {
 	// returned yet, with their attempts. The keys must not be deleted while that code
 	// runs.
 	lostTokens map[string]*Attempt
+	// committing counts the commits under way of attempts that have lost their leases. The
+	// queue asks nothing meanwhile, because the store may have lost their records. asksLater
+	// is true if it has to ask after that.
+	committing int
+	asksLater  bool
 	// open are the open commits of a root, the last one first.
 	open *openCommit
 }

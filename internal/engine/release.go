@@ -77,6 +77,9 @@ func (h *Hold) startRelease(how releaseMode, ending Ending, record []byte) {
 		}
 	case h.request.Attempt != nil && ending != Interrupt:
 		late = true
+		if ending.isFinal() {
+			q.committing++
+		}
 	case h.loss == Closed:
 		q.forgetLost(h.token)
 	default:
