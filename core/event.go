@@ -64,7 +64,7 @@ type Event struct {
 // and Check, and in Warned about an observer it is that of the event at which the observer
 // panicked. In any other Warned it is the background context. An OutcomeUnknown for
 // an attempt of another process has the context of the request that found it. A Committed with
-// Repeated has the background context.
+// Repeated, and a Restored before it, have the background context.
 //
 // The context may have ended. Do not keep it after the call of the observer.
 func (e Event) Context() context.Context {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
@@ -15,20 +16,25 @@ func TestCloseEndsOpenCommits(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		timeout, back time.Duration
-		took          time.Duration
+		took          time.Duration // -1 if it depends on a random pause
 		done, timely  bool
+		isPermanent   bool // the fault
 	}{
-		"no deadline":                          {0, time.Hour, commitTimeout, false, true},
-		"no deadline, and redis comes back":    {0, commitTimeout / 2, 0, true, true},
-		"a deadline":                           {time.Minute, time.Hour, time.Minute, false, false},
-		"a deadline, and redis comes back":     {time.Minute, 50 * time.Second, 0, true, true},
-		"a deadline that is before the resend": {time.Millisecond, 5 * time.Second, time.Millisecond, false, false},
+		"no deadline":                          {0, time.Hour, commitTimeout, false, true, false},
+		"no deadline, and redis comes back":    {0, commitTimeout / 2, -1, true, true, false},
+		"a deadline":                           {time.Minute, time.Hour, time.Minute, false, false, false},
+		"a deadline, and redis comes back":     {time.Minute, 50 * time.Second, -1, true, true, false},
+		"a deadline, and the client is closed": {time.Minute, time.Hour, 0, false, true, true},
+		"a deadline that is before the resend": {time.Millisecond, 5 * time.Second, time.Millisecond, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(1)
 				back := openCommitOf(t, p, hold(t, p.engines[0], attempt("f", 0)), Commit)
+				if test.isPermanent {
+					p.stores[0].before.set(func(string, storetest.AnyRequest) error { return &store.Fault{Err: errors.New("closed")} })
+				}
 				ctx, cancel := context.WithCancel(context.Background())
 				if test.timeout > 0 {
 					ctx, cancel = context.WithTimeout(ctx, test.timeout)
@@ -37,7 +43,7 @@ func TestCloseEndsOpenCommits(t *testing.T) {
 				time.AfterFunc(test.back, back)
 				begun := time.Now()
 				err := p.engines[0].Close(ctx)
-				if took := time.Since(begun); test.took > 0 && took != test.took || took > test.back+maxOpenPause {
+				if took := time.Since(begun); test.took >= 0 && took != test.took || took > test.back+maxOpenPause {
 					t.Errorf("took %v", took)
 				}
 				if (err == nil) != test.timely || err != nil && !errors.Is(err, context.DeadlineExceeded) {

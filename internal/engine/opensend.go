@@ -61,7 +61,7 @@ func (c *openCommit) onResult(released store.ReleaseResult, err error) {
 			c.event.Loss = Taken
 		}
 		c.end(nil, &after)
-	case c.last:
+	case c.last, q.engine.isClosing() && !store.FaultOf(err).Temporary: // such as that of a client that is closed
 		c.end(err, &after)
 	default:
 		c.fault = err
