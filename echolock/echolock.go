@@ -94,9 +94,10 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			endRefusal(c)
 			defer restore(c, r)
 			c.SetRequest(r.WithContext(ctx))
+			response := c.Response()
 			err = next(c)
 			pass.Returned(ctx)
-			return answerLoss(ctx, c, err, pass)
+			return answerLoss(ctx, c, response, err, pass)
 		}
 	}, nil
 }

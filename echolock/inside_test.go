@@ -73,7 +73,7 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 			return func(c echo.Context) error { _ = skipped(func(echo.Context) error { return nil })(c); return next(c) }
 		}, core.ErrBusy, charged, nil, unknown},
 		"a refusal, rendered as 202":              {asIs, errQueued, charged, nil, replays},
-		"a refusal, rendered inside and returned": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return first }), broken, charged, nil, runs},
+		"a refusal, rendered inside and returned": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return first }), core.ErrNoKey, charged, nil, runs},
 		"a lock that is lost, and 503": {asIs, nil, func(c echo.Context) error {
 			<-c.Request().Context().Done()
 			return echo.ErrServiceUnavailable

@@ -13,11 +13,11 @@ import (
 // Echo would send an empty 200. ctx is the context of the lease.
 //
 // The handler has the server's own writer. So an answer counts only if it was given by
-// c.Response() or to a WebSocket. Behind an Idempotent, that one answers.
-func answerLoss(ctx context.Context, c echo.Context, err error, pass *httpattempt.Pass) error {
+// c.Response(), the one before the handler or another one, or to a WebSocket. Behind an Idempotent, that one answers.
+func answerLoss(ctx context.Context, c echo.Context, response *echo.Response, err error, pass *httpattempt.Pass) error {
 	loss := lossOf(ctx, err)
 	switch {
-	case loss == nil, c.Response().Committed, c.IsWebSocket():
+	case loss == nil, response.Committed, c.Response().Committed, c.IsWebSocket():
 		return err
 	case pass != nil:
 		return loss

@@ -103,6 +103,7 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) error {
 		}()
 		c.Next()
 		returned = true
+		state.failures = min(state.failures, len(c.Errors)) // HandleContext has no errors from before
 		for _, failure := range c.Errors[state.failures:] {
 			exchange.SetError(failure.Err, 0)
 		}

@@ -111,7 +111,7 @@ func TestIdempotentContextEnded(t *testing.T) {
 	}{
 		"an error":    {func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }, http.StatusConflict},
 		"no status":   {func(*gin.Context) {}, http.StatusConflict},
-		"status 200":  {func(c *gin.Context) { c.Status(http.StatusOK) }, http.StatusOK},
+		"status 200":  {func(c *gin.Context) { c.Status(http.StatusOK) }, http.StatusConflict},
 		"status 202":  {func(c *gin.Context) { c.Status(http.StatusAccepted) }, http.StatusAccepted},
 		"a text, 200": {func(c *gin.Context) { c.String(http.StatusOK, "paid") }, http.StatusOK},
 	} {

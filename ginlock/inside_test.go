@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
+	"os"
 	"testing"
 	"time"
 
@@ -60,6 +62,13 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 			cancel()
 			c.Request = c.Request.WithContext(ctx)
 		}, nil, charged, nil, runs},
+		"a lock that is lost, and rendered": {after(func(c *gin.Context) { c.JSON(-1, gin.H{"error": "lost"}) }), nil, func(c *gin.Context) {
+			<-c.Request.Context().Done()
+		}, []ginlock.Option{core.WithMaxHold(time.Millisecond)}, unknown},
+		"a timeout below another error": {asIs, nil, func(c *gin.Context) {
+			_ = c.Error(errors.Join(&url.Error{Err: errors.New("refused")}, &url.Error{Err: os.ErrDeadlineExceeded}))
+			c.Status(http.StatusServiceUnavailable)
+		}, nil, unknown},
 		"a lock that is lost, and 503": {asIs, nil, func(c *gin.Context) {
 			<-c.Request.Context().Done()
 			c.Status(http.StatusServiceUnavailable)

@@ -56,6 +56,9 @@ func (w *writer) WriteHeader(status int) {
 func (w *writer) WriteHeaderNow() {
 	if !w.Written() {
 		w.size = 0
+		if !w.chosen && w.HasLost() { // a middleware renders the loss, with the status that c has
+			w.status = http.StatusInternalServerError
+		}
 		w.Recorder.WriteHeader(w.status)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/url"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -246,6 +249,9 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 			defer func() { _, err = recover(), status.Error(codes.Aborted, "charged, perhaps") }()
 			return grpclock.UnaryServerInterceptor(locker, grpclock.Literal("panics"))(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
 				func(context.Context, any) (any, error) { panic("a bug") })
+		}, isUnknown},
+		"a timeout below another error": {core.ErrUnavailable, func(context.Context, func(context.Context) (any, error), func(context.Context) (any, error)) (any, error) {
+			return nil, fmt.Errorf("%w: %w %w", status.Error(codes.Aborted, "paused"), &url.Error{Err: io.EOF}, &url.Error{Err: os.ErrDeadlineExceeded})
 		}, isUnknown},
 		"a call to another service ends late": {core.ErrUnavailable, func(context.Context, func(context.Context) (any, error), func(context.Context) (any, error)) (any, error) {
 			return nil, fmt.Errorf("%w: %w", status.Error(codes.Aborted, "paused"), status.Error(codes.DeadlineExceeded, "charged, perhaps"))

@@ -36,8 +36,7 @@ func lossOf(ctx context.Context, err error) (sent error, lost bool) {
 // or of a connection was over, also below a status that an interceptor made of it. So the call
 // may have taken effect.
 func isTimeout(err error) bool {
-	var network interface{ Timeout() bool }
-	return isContextEnd(err) || isLoss(err) || errors.As(err, &network) && network.Timeout() || hasEnded(err)
+	return isContextEnd(err) || isLoss(err) || hasEnded(err)
 }
 
 // isContextEnd reports whether an error says that a context has ended.
@@ -45,8 +44,12 @@ func isContextEnd(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// hasEnded reports whether an error contains the status of a call whose time was over.
+// hasEnded reports whether an error contains the status of a call whose time was over, or an error
+// whose method Timeout reports true.
 func hasEnded(err error) bool {
+	if network, is := err.(interface{ Timeout() bool }); is && network.Timeout() {
+		return true
+	}
 	if own, is := err.(interface{ GRPCStatus() *status.Status }); is {
 		if code := own.GRPCStatus().Code(); code == codes.DeadlineExceeded || code == codes.Canceled {
 			return true

@@ -49,14 +49,15 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 		"no answer":                      {outermost, silent, "outcome_unknown", "outcome_unknown"},
 		"no effect":                      {outermost, noEffect, "unavailable", "unavailable"},
 		"a header":                       {outermost, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "1") }, "outcome_unknown", "outcome_unknown"},
-		"an answer":                      {outermost, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }, "", ""},
+		"an empty 200":                   {outermost, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }, "outcome_unknown", "outcome_unknown"},
+		"an answer":                      {outermost, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }, "", ""},
 		"flushed":                        {outermost, func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() }, "", "completed_unreplayable"},
 		"a lock inside":                  {lock, silent, "outcome_unknown", "outcome_unknown"},
 		"a lock inside, no effect":       {lock, noEffect, "unavailable", "unavailable"},
-		"a lock inside, an answer":       {lock, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }, "", ""},
+		"a lock inside, an answer":       {lock, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }, "", ""},
 		"an attempt inside":              {attempt, silent, "outcome_unknown", "outcome_unknown"},
 		"an attempt inside, no effect":   {attempt, noEffect, "unavailable", "outcome_unknown"},
-		"an attempt inside, an answer":   {attempt, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }, "", ""},
+		"an attempt inside, an answer":   {attempt, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }, "", ""},
 		"the same key inside, no answer": {same, silent, "outcome_unknown", "outcome_unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {

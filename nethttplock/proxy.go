@@ -42,8 +42,12 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 		if delayed, is := w.(interface{ WriteHeaderNow() }); is { // as that of Gin
 			delayed.WriteHeaderNow()
 		}
-		if tries, _ := r.Context().Value(triesKey{}).(*tries); tries.sentNothing() {
+		switch tries, _ := r.Context().Value(triesKey{}).(*tries); {
+		case tries == nil:
+		case tries.sentNothing():
 			tries.pass.NotSent(proxy.ErrorHandler == nil)
+		default:
+			tries.pass.Break() // whatever the ErrorHandler has answered
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,4 +90,4 @@ func (t *tries) trace() *httptrace.ClientTrace {
 
 // sentNothing reports whether no try got a connection. It is false for a Transport that does
 // not call the hooks.
-func (t *tries) sentNothing() bool { return t != nil && t.begun.Load() > 0 && t.connected.Load() == 0 }
+func (t *tries) sentNothing() bool { return t.begun.Load() > 0 && t.connected.Load() == 0 }

@@ -113,6 +113,7 @@ func TestReverseProxyThatReachesNoService(t *testing.T) {
 		"no name":                                 {service: func(*testing.T) (string, func()) { return "http://service.invalid", nil }},
 		"TLS with a plain service":                {service: func(t *testing.T) (string, func()) { return strings.Replace(servesOnce(t), "http:", "https:", 1), nil }},
 		"an answer that ends early":               {service: func(t *testing.T) (string, func()) { return servesOnce(t), nil }, second: "outcome_unknown"},
+		"an answer that ends early, and a 503":    {service: func(t *testing.T) (string, func()) { return servesOnce(t), nil }, handler: answering(http.StatusServiceUnavailable), second: "outcome_unknown"},
 		"a reused connection, then a closed port": {service: diesOnReuse, second: "outcome_unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {

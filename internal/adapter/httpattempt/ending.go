@@ -33,7 +33,7 @@ func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
 
 // judge is decide for a handler whose decision leaves it to the answer.
 func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
-	x.refused = returned && x.recorder.endsRefused(status, x.custom)
+	x.refused = returned && (x.recorder.endsRefused(status, x.custom) || x.bypassed && x.recorder.wasRefusedAround(x.around))
 	fails := !returned || x.failed || status < http.StatusOK || status >= x.leastFailure()
 	switch {
 	case x.refused && x.recorder.mayHaveRun():
@@ -111,10 +111,18 @@ func (x *Exchange) failure(status int, returned bool, cut error) core.Failure {
 }
 
 // isCutOff reports whether the handler has returned without an answer, and its context had
-// ended, or that of a lock inside. So the lack of an answer does not mean success.
+// ended, or nobody knows how the request has ended behind a lock inside. So the lack of an answer
+// does not mean success.
 func (x *Exchange) isCutOff(cut error) bool {
-	ended := cut != nil || x.recorder.hasLost()
-	return ended && (x.failed || x.implied == 0 && !x.bypassed && !x.recorder.answered())
+	ended := cut != nil || x.recorder.wasBroken()
+	return ended && (x.failed || !x.bypassed && x.isEmpty())
+}
+
+// isEmpty reports whether there is no answer but an empty 200, which a middleware inside may have
+// made of none.
+func (x *Exchange) isEmpty() bool {
+	chosen := x.implied != 0 && x.implied != http.StatusOK
+	return !chosen && x.recorder.isEmpty()
 }
 
 // status returns the status of an answer, or 0 if there is none. The handler has not

@@ -107,7 +107,7 @@ func (x *Exchange) SetError(err error, status int) {
 func (x *Exchange) Lose() {
 	x.recorder.mu.Lock()
 	defer x.recorder.mu.Unlock()
-	x.recorder.lost = true
+	x.recorder.broken = true
 }
 
 // Bypass reports that the handler has answered on the connection without the Recorder, with the

@@ -155,7 +155,7 @@ func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 		"a disconnect and an implied status": {func(r run) {
 			r.cancel()
 			r.x.Imply(200)
-		}, outside, errReplays},
+		}, outside, core.ErrInterrupted},
 		"a disconnect and a bypass": {func(r run) {
 			r.cancel()
 			r.x.Bypass(200)

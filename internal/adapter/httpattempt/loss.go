@@ -3,6 +3,7 @@ package httpattempt
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/reqlock/reqlock/core"
 )
@@ -32,9 +33,20 @@ func LossOf(ctx context.Context, err error) error {
 
 // isTimeout reports whether an error says that the time of the handler, of its lease, or of a
 // connection was over, so that what the handler did may have taken effect.
-func isTimeout(err error) bool {
-	var network interface{ Timeout() bool }
-	return isContextEnd(err) || IsLoss(err) || errors.As(err, &network) && network.Timeout()
+func isTimeout(err error) bool { return isContextEnd(err) || IsLoss(err) || hasTimeout(err) }
+
+// hasTimeout reports whether the method Timeout of an error, or of one below, reports true.
+func hasTimeout(err error) bool {
+	if network, is := err.(interface{ Timeout() bool }); is && network.Timeout() { //nolint:errorlint // the tree is walked here
+		return true
+	}
+	switch err := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() error }:
+		return hasTimeout(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(err.Unwrap(), hasTimeout)
+	}
+	return false
 }
 
 // isContextEnd reports whether an error says that a context has ended.

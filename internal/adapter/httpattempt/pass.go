@@ -71,8 +71,10 @@ func (p *Pass) Run() { p.set(func() { p.runs = true }) }
 func (p *Pass) Returned(ctx context.Context) {
 	p.set(func() {
 		p.returned = true
-		p.recorder.broken = p.recorder.broken || ctx.Err() != nil
-		p.recorder.lost = p.recorder.lost || LossOf(ctx, nil) != nil
+		if ctx.Err() != nil {
+			p.recorder.broken = true
+			p.recorder.lost = p.recorder.lost || LossOf(ctx, nil) != nil
+		}
 	})
 }
 

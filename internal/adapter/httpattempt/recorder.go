@@ -45,7 +45,7 @@ type Recorder struct {
 	ran     bool // the handler may have had its effect
 	late    bool // there was a refusal after that, or beside a request that may have run
 	broken  bool // a request has panicked or was cut off, or an attempt inside is unknown
-	lost    bool // a lock was lost while a request ran
+	lost    bool // because a lock was lost
 }
 
 func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {

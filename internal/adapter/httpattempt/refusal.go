@@ -44,8 +44,11 @@ func (r *Recorder) noteLate(status int) {
 func (r *Recorder) noteReturned(err error, status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refusal.err == nil || err == nil || r.hasAnswer() && r.status != r.refusal.status {
+	if r.refusal.err == nil || err == nil {
 		return
+	}
+	if r.hasAnswer() && (r.status != r.refusal.status || !isClientError(r.status)) {
+		return // something else has answered
 	}
 	r.refusal.answered = r.refusal.answered || same(err, r.refusal.err)
 	if r.hasAnswer() {
@@ -135,11 +138,20 @@ func (r *Recorder) wasRefused() (given, late bool) {
 func (r *Recorder) wasBroken() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.broken || r.lost
+	return r.broken
 }
 
-// hasLost reports whether a lock was lost while the request ran.
-func (r *Recorder) hasLost() bool {
+// wasRefusedAround reports whether the answer, which has the status and was given without the
+// Recorder, is the refusal of a middleware inside.
+func (r *Recorder) wasRefusedAround(status int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refusal.given && r.refusal.ours && status == r.refusal.status
+}
+
+// HasLost reports whether a lock inside was lost while the request ran. What is written after that
+// is not the handler's answer.
+func (r *Recorder) HasLost() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lost

@@ -29,6 +29,14 @@ func (r *Recorder) isComplete() bool {
 	return !r.passedThrough && !short
 }
 
+// isEmpty reports whether there is no answer, or an empty 200 that can be taken back.
+func (r *Recorder) isEmpty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	empty := r.status == http.StatusOK && len(r.body) == 0 && !r.passedThrough
+	return !r.hijacked && (r.status == 0 || empty)
+}
+
 // hasTrailers reports whether the handler has announced or set trailers.
 func (r *Recorder) hasTrailers() bool {
 	announced := r.sent
