@@ -128,7 +128,7 @@ func (l *Locker) view(opts []Option) (*Locker, error) {
 // ctx with a deadline. Commits that go on in the background (see Attempt.Commit) have as
 // much time, or 2 s after the last holder if ctx has no deadline. If ctx ends first, Close
 // cancels the contexts of the remaining holders with ErrClosed, and leaves their keys to
-// expire after their TTL. The error is then ctx's error, with the number of leases that were
+// expire after their TTL. It waits up to 1 s for the ends of attempts among them. The error is then ctx's error, with the number of leases that were
 // not released and the age of the oldest: see WithCaller. Close may be called more than
 // once. A nil ctx is the background context.
 func (l *Locker) Close(ctx context.Context) error {

@@ -162,3 +162,49 @@ func TestCloseEndsResendsOfAbort(t *testing.T) {
 		}
 	})
 }
+
+// A Close that gives up waits a second for the ends of the attempts that it cuts off, so that the
+// program does not close the client before them.
+func TestCloseAwaitsAttemptsThatItCutsOff(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		ends       time.Duration // after the cut-off
+		takes      time.Duration
+		wantRecord rune
+	}{
+		"in time":  {300 * time.Millisecond, 300 * time.Millisecond, 'D'},
+		"too late": {time.Minute, cutOffTime, 'R'},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				e := p.engines[0]
+				h, plain := hold(t, e, attempt("f", 0)), hold(t, e, Request{Key: "plain", TTL: time.Second})
+				ended := make(chan error)
+				go func() {
+					<-h.Context().Done()
+					time.Sleep(test.ends)
+					_, err := h.End(context.Background(), Commit, answerOf(h))
+					ended <- err
+				}()
+				begun := time.Now()
+				if err := e.Close(canceledContext()); err == nil {
+					t.Error("closed under a holder")
+				}
+				synctest.Wait()
+				if took := time.Since(begun); took != test.takes {
+					t.Errorf("took %v, want %v", took, test.takes)
+				}
+				if state := p.server.record("k").state; state != test.wantRecord {
+					t.Errorf("the record is %c, want %c", state, test.wantRecord)
+				}
+				<-ended
+				_, _ = plain.Release(context.Background())
+				if err := e.Close(t.Context()); err != nil {
+					t.Errorf("second close: %v", err)
+				}
+			})
+		})
+	}
+}

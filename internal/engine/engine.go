@@ -55,6 +55,7 @@ type Engine struct {
 	renewals  renewalLimiter
 	events    eventQueue
 	work      inflight.Counter // holds, and goroutines of the engine
+	cutOff    inflight.Counter // attempts that Close has cut off, and that have not ended
 	open      openCommits
 	closing   chan struct{} // closed when Close begins
 	closeOnce sync.Once     // guards close(closing)
@@ -140,6 +141,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		err = e.unfinished(err)
 		e.endOpen()
 		e.loseAll()
+		e.awaitCutOff(ctx)
 		_ = e.store.Close(ctx) // stops listening; its error is that of ctx
 		return err
 	}
@@ -151,6 +153,17 @@ func (e *Engine) Close(ctx context.Context) error {
 		return err
 	}
 	return e.store.Close(ctx)
+}
+
+// cutOffTime is how long Close gives the attempts that it has cut off to end: what their handlers
+// know is a round trip away from the store.
+const cutOffTime = time.Second
+
+// awaitCutOff waits until they have ended.
+func (e *Engine) awaitCutOff(ctx context.Context) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutOffTime)
+	defer cancel()
+	_ = e.cutOff.Wait(limited)
 }
 
 // loseAll ends every lease that has a holder. The caller of Close observes that: the process may

@@ -38,6 +38,7 @@ type Hold struct {
 	handover    Handover           // set when the lease is granted
 	loss        Loss               // this and the next ones are guarded by the mutex
 	leaseEnded  bool               // the lease ended under the holder; Close does not wait for the hold any more
+	cutOff      bool               // by Close, and it has an attempt: Engine.cutOff counts it
 	renewFailed bool               // the last renewal failed
 	unreported  bool               // the caller left before it could learn of the grant
 	awaited     bool               // a caller waits for the release, and observes its events
@@ -162,6 +163,9 @@ func (q *queue) lose(loss Loss, after *callbacks) {
 	lease.holder = nil
 	h.leaseEnded = true
 	q.engine.work.Done()
+	if h.cutOff = loss == Closed && h.request.Attempt != nil; h.cutOff {
+		q.engine.cutOff.Add()
+	}
 	if h.loss == NotLost {
 		h.reportLoss(loss, after)
 	}

@@ -258,6 +258,9 @@ func (h *Hold) completeRelease(err error, after *callbacks) {
 	if !h.leaseEnded {
 		h.engine.work.Done()
 	}
+	if h.cutOff {
+		after.add(h.engine.cutOff.Done)
+	}
 	if !h.unreported && h.engine.hooks.Observe != nil {
 		h.observeEnding(err, after)
 		h.observeUnknown(err, after)
