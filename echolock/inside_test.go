@@ -72,6 +72,14 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		"a lock that is skipped, and a refusal": {func(next echo.HandlerFunc) echo.HandlerFunc {
 			return func(c echo.Context) error { _ = skipped(func(echo.Context) error { return nil })(c); return next(c) }
 		}, core.ErrBusy, charged, nil, unknown},
+		"a fallback that answers 400, as the refusal": {tries(func(echo.Context, error, echo.HandlerFunc) error { return echo.ErrBadRequest }), core.ErrNoKey, charged, nil, replays},
+		"a fallback that answers 409, as the refusal": {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return c.NoContent(http.StatusConflict) }), core.ErrBusy, charged, nil, unknown},
+		"a refusal, 500, rendered inside":             {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), broken, charged, nil, runs},
+		"a refusal, rendered inside, and more": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error {
+			c.Error(first)
+			_, err := c.Response().Write([]byte("queued"))
+			return err
+		}), core.ErrBusy, charged, nil, unknown},
 		"a refusal, rendered as 202":              {asIs, errQueued, charged, nil, replays},
 		"a refusal, rendered inside and returned": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return first }), core.ErrNoKey, charged, nil, runs},
 		"a lock that is lost, and 503": {asIs, nil, func(c echo.Context) error {

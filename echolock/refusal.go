@@ -1,15 +1,23 @@
 package echolock
 
-import "github.com/labstack/echo/v4"
+import (
+	"github.com/labstack/echo/v4"
+
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
+)
 
 // A refusal is kept in the context of a refused request, for a middleware outside
 // that retries the request: if the retry runs, its answer must not contain parts of
 // the refusal.
 type refusal struct {
-	status int   // of the response, before the refusal
-	over   bool  // a retry of the request runs
-	made   error // the last error of WriteError
+	status int                 // of the response, before the refusal
+	over   bool                // a retry of the request runs
+	made   error               // the last error of WriteError
+	sent   *httpreply.Document // its document
 }
+
+// rendered reports whether the document was rendered.
+func (r *refusal) rendered() bool { return r.sent != nil && r.sent.Rendered() }
 
 // refusalName is the name of the refusal in the context.
 const refusalName = "github.com/reqlock/reqlock/echolock.refusal"

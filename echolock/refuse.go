@@ -15,17 +15,17 @@ import (
 func refuse(c echo.Context, err error, handler func(echo.Context, error) error, pass *httpattempt.Pass) (answer error) {
 	response, status := c.Response(), httpreply.OutcomeOf(err).HTTP
 	if response.Committed {
-		pass.Refused(status, true, err)
+		pass.RefusedBy(status, true, err, nil)
 		return err
 	}
 	refusal := refusalOf(c)  // keeps the status
 	response.Status = status // for a body without a status
 	defer func() {           // also when the error handler panics
 		if answer == nil {
-			pass.Refused(response.Status, false, nil)
+			pass.Refused(response.Status, false)
 			return
 		}
-		pass.Refused(statusIn(answer), errors.Is(answer, refusal.made), answer)
+		pass.RefusedBy(statusIn(answer), errors.Is(answer, refusal.made), answer, refusal.rendered)
 	}()
 	answer = handle(c, err, handler)
 	if isItself(answer, err) || answer == nil && !response.Committed {

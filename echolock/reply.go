@@ -53,7 +53,8 @@ func WriteError(c echo.Context, err error) error {
 	case !httpreply.HasBody(outcome):
 		_ = c.NoContent(outcome.HTTP) // the default handler would write a document
 	}
-	refusalOf(c).made = answer
+	refusal := refusalOf(c)
+	refusal.made, refusal.sent = answer, document
 	return answer
 }
 

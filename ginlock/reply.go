@@ -32,7 +32,7 @@ func (cfg *config) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
 	c.Abort()
 	status, ours := httpreply.OutcomeOf(err).HTTP, true
-	defer func() { pass.Refused(status, ours, nil) }() // also when the error handler panics
+	defer func() { pass.Refused(status, ours) }() // also when the error handler panics
 	switch {
 	case c.Writer.Written():
 	case cfg.onError == nil:

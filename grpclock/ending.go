@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 
 	"github.com/reqlock/reqlock/core"
@@ -122,5 +123,16 @@ func (c *config) isUncertain(f Failure) bool {
 	if !f.Panic && saysNothing(f.Code) {
 		return !c.stored(f.Code)
 	}
-	return f.Panic || isTimeout(f.Err)
+	return f.Panic || isTimeout(f.Err) || hasUnknown(f.Err)
+}
+
+// hasUnknown reports whether an error is sent as OUTCOME_UNKNOWN of reqlock: another call that the
+// handler has made is unknown, and an operator may resolve it.
+func hasUnknown(err error) bool {
+	for _, detail := range sent(err).Details() {
+		if info, is := detail.(*errdetails.ErrorInfo); is && info.GetDomain() == domain && info.GetReason() == "OUTCOME_UNKNOWN" {
+			return true
+		}
+	}
+	return false
 }

@@ -66,14 +66,14 @@ func option(name string, set func(*config)) Option {
 func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error, pass *httpattempt.Pass) {
 	if c.onError == nil {
 		httpreply.Write(w, err)
-		pass.Refused(httpreply.OutcomeOf(err).HTTP, true, nil)
+		pass.Refused(httpreply.OutcomeOf(err).HTTP, true)
 		return
 	}
 	guard := httpreply.NewGuard(w, err)
 	defer func() { // also when the error handler panics
 		guard.Finish()
 		status, ours := guard.Refusal()
-		pass.Refused(status, ours, nil)
+		pass.Refused(status, ours)
 	}()
 	c.onError(guard, r, err)
 }

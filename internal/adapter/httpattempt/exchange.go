@@ -82,7 +82,7 @@ func (x *Exchange) send(ctx context.Context) {
 	pass, refusal := Enter(ctx), x.recorder.refusal // which does not change after close
 	defer pass.Leave()
 	x.recorder.send()
-	pass.Refused(refusal.status, true, refusal.err)
+	pass.RefusedBy(refusal.status, true, refusal.err, refusal.rendered)
 }
 
 // Imply sets the status of an answer that the framework sends after the handler, if the

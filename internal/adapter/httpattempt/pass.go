@@ -110,7 +110,11 @@ func (p *Pass) set(f func()) {
 // status, or returns err to a framework that will. A status of 0 is not known. ours says that
 // reqlock or the key function has made this answer. Otherwise a function of the application
 // has, which may have run the request by other means.
-func (p *Pass) Refused(status int, ours bool, err error) {
+func (p *Pass) Refused(status int, ours bool) { p.RefusedBy(status, ours, nil, nil) }
+
+// RefusedBy is Refused with an error for the framework, which renders it later. rendered reports
+// whether the framework has rendered it as reqlock has made it.
+func (p *Pass) RefusedBy(status int, ours bool, err error, rendered func() bool) {
 	p.set(func() {
 		r := p.recorder
 		if r.closed {
@@ -127,7 +131,10 @@ func (p *Pass) Refused(status int, ours bool, err error) {
 		r.ran = r.ran || !ours && status != 0 && !isClientError(status)
 		if !r.refusal.answered { // if an earlier one is the answer, no later one is
 			answered := !p.answered && r.hasAnswer()
-			r.refusal = refusal{given: true, status: status, ours: ours, err: err, answered: answered, whole: answered}
+			r.refusal = refusal{
+				given: true, status: status, ours: ours, err: err, rendered: rendered,
+				answered: answered, whole: answered,
+			}
 		}
 	})
 }
@@ -139,5 +146,5 @@ func (p *Pass) NotSent(byProxy bool) {
 		return
 	}
 	status := p.recorder.recordedStatus()
-	p.Refused(status, byProxy || !p.answered && isGatewayError(status), nil)
+	p.Refused(status, byProxy || !p.answered && isGatewayError(status))
 }

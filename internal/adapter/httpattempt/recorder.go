@@ -97,7 +97,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	if err := r.admit(len(p)); err != nil {
 		return 0, err
 	}
-	r.ran = r.ran || r.refusal.whole && len(p) > 0
+	r.noteWrite(len(p))
 	if !r.passedThrough && len(p) > r.room-len(r.body) {
 		r.passThrough()
 	}

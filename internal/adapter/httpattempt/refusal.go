@@ -8,13 +8,14 @@ import (
 // A refusal is what a Recorder knows of the last refusal by a middleware of reqlock that
 // stands inside.
 type refusal struct {
-	given    bool  // there was one
-	status   int   // with which the request is refused; 0 if it is not known
-	ours     bool  // reqlock answers it; otherwise a function of the application does
-	err      error // that is the refusal, in a framework whose middlewares return errors
-	answered bool  // it is the recorded answer, or the handler has returned err
-	whole    bool  // it is the recorded answer
-	wrapped  bool  // the handler has returned an error that wraps err
+	given    bool        // there was one
+	status   int         // with which the request is refused; 0 if it is not known
+	ours     bool        // reqlock answers it; otherwise a function of the application does
+	err      error       // that is the refusal, in a framework whose middlewares return errors
+	rendered func() bool // whether the framework has rendered err as it is; nil if err is nil
+	answered bool        // it is the recorded answer, or the handler has returned err
+	whole    bool        // it is the recorded answer
+	wrapped  bool        // the handler has returned an error that wraps err
 }
 
 // isGatewayError reports whether a status is that of a proxy that did not reach its service.
@@ -36,6 +37,19 @@ func (r *Recorder) NoteLate(status int) {
 // noteLate is NoteLate for a caller that holds mu.
 func (r *Recorder) noteLate(status int) {
 	r.ran = r.ran || r.refusal.answered && status >= http.StatusOK && status != r.status
+}
+
+// noteWrite records that n bytes of body are written, for a caller that holds mu: the refusal as the
+// framework has just rendered it, or more than the refusal.
+func (r *Recorder) noteWrite(n int) {
+	refusal := &r.refusal
+	switch {
+	case n == 0 || !refusal.given:
+	case refusal.whole:
+		r.ran = true
+	case refusal.rendered != nil && refusal.rendered():
+		refusal.whole = true
+	}
 }
 
 // noteReturned records the error that a handler has returned to its framework, and the status
@@ -94,7 +108,7 @@ func same(a, b error) bool {
 // A writer in between may keep the answer back, or an error handler may only choose its
 // status, so that nothing shows where the answer comes from. Then the refusal counts if it is
 // 4xx and the answer has the same status: this status of a handler, too, says that nothing was
-// done. Exceptions: the application says otherwise, and 499.
+// done. Exceptions: the application says otherwise, 499, and a refusal that the framework renders.
 func (r *Recorder) endsRefused(status int, custom bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +119,8 @@ func (r *Recorder) endsRefused(status int, custom bool) bool {
 		refusal.answered && (status == 0 || status >= http.StatusBadRequest): // an error handler may render it as a success
 		return refusal.ours || isClientError(status)
 	default:
-		return !custom && isClientError(status) && status == refusal.status && status != 499
+		hidden := refusal.rendered == nil && isClientError(status) && status == refusal.status && status != 499
+		return hidden && !custom
 	}
 }
 
