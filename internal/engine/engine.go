@@ -139,7 +139,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	if err := e.awaitWork(ctx); err != nil {
 		err = e.unfinished(err)
-		e.endOpen()
+		e.endOpen(true)
 		e.loseAll()
 		e.awaitCutOff(ctx)
 		_ = e.store.Close(ctx) // stops listening; its error is that of ctx

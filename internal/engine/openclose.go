@@ -11,11 +11,7 @@ func (e *Engine) awaitWork(ctx context.Context) error {
 	if err := e.work.Wait(ctx); err != nil {
 		return err
 	}
-	e.eachOpen(func(c *openCommit) {
-		if c.timer.Stop() {
-			c.timer.Reset(0)
-		}
-	})
+	e.eachOpen((*openCommit).sendNow)
 	wait := ctx
 	if _, ends := ctx.Deadline(); !ends {
 		limited, cancel := context.WithTimeout(ctx, commitTimeout)
@@ -25,17 +21,17 @@ func (e *Engine) awaitWork(ctx context.Context) error {
 	if err := e.open.work.Wait(wait); err != nil && ctx.Err() != nil {
 		return err
 	}
-	e.endOpen()
-	return e.work.Wait(ctx) // for the last sends of the open commits
+	e.endOpen(false)
+	return e.open.sends.Wait(ctx)
 }
 
 // endOpen ends all open commits, and lets no more begin. The caller of Close observes that: the
-// process may end soon. A commit that is being sent ends with the result.
-func (e *Engine) endOpen() {
+// process may end soon. Unless atOnce, a commit that is being sent ends with the result.
+func (e *Engine) endOpen(atOnce bool) {
 	e.open.over.Store(true)
 	var after callbacks
 	e.eachOpen(func(c *openCommit) {
-		if c.last = true; !c.sending {
+		if c.last = true; atOnce || !c.sending {
 			c.end(c.fault, &after)
 		}
 	})

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +63,67 @@ func TestCloseEndsOpenCommits(t *testing.T) {
 				if got := p.server.record("k").state; (got == 'D') != test.done {
 					t.Errorf("the record is %c", got)
 				}
+			})
+		})
+	}
+}
+
+// The server refuses the commits of many keys, each after some time, so that one is always under
+// way. Close ends nevertheless, and at its return each commit has its event.
+func TestCloseEndsWhileOpenCommitsAreSent(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		timeout, took time.Duration
+	}{
+		"no deadline": {0, commitTimeout + bound},
+		"a deadline":  {time.Second, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const keys = 100
+				p := newProcesses(1)
+				p.engines[0].open.maxCount, p.engines[0].open.maxBytes = keys, 100*keys
+				var holds []*Hold
+				for i := range keys {
+					r := attempt("f", 0)
+					r.Key = fmt.Sprint("k", i)
+					holds = append(holds, hold(t, p.engines[0], r))
+				}
+				p.stores[0].before.set(func(string, storetest.AnyRequest) error {
+					time.Sleep(bound)
+					return errNoCommitReply
+				})
+				var ended sync.WaitGroup
+				for _, h := range holds {
+					ended.Go(func() {
+						if _, err := h.End(context.Background(), Commit, answerOf(h)); err == nil {
+							t.Error("the commit was accepted")
+						}
+					})
+				}
+				ended.Wait()
+				time.Sleep(3 * time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(test.timeout, time.Hour))
+				defer cancel()
+				if test.timeout == 0 {
+					ctx = context.Background()
+				}
+				begun := time.Now()
+				err := p.engines[0].Close(ctx)
+				if took := time.Since(begun); took > test.took || (err == nil) != (test.timeout == 0) {
+					t.Errorf("took %v: %v", took, err)
+				}
+				late := 0
+				for _, e := range p.events[0].of(Committed) {
+					if e.Repeated {
+						late++
+					}
+				}
+				if unknown := len(p.events[0].of(OutcomeUnknown)); late != keys || unknown != 2*keys {
+					t.Errorf("%d late results, %d unknown outcomes", late, unknown)
+				}
+				time.Sleep(time.Minute)
 			})
 		})
 	}

@@ -47,6 +47,7 @@ type openCommits struct {
 	count, bytes       atomic.Int64
 	over               atomic.Bool      // Close has ended the open commits, and there are no more
 	work               inflight.Counter // as count, for Close
+	sends              inflight.Counter // commands under way
 }
 
 // add counts one more open commit. It reports false if there is no room for it.

@@ -17,6 +17,13 @@ func (c *openCommit) sendLater() {
 	c.timer = time.AfterFunc(pause, c.send)
 }
 
+// sendNow ends the pause before the next send.
+func (c *openCommit) sendNow() {
+	if c.timer.Stop() {
+		c.timer.Reset(0)
+	}
+}
+
 // send sends the commit, unless the server is known to be away, or the queue of the key has an
 // attempt, which may be one that is being aborted.
 func (c *openCommit) send() {
@@ -32,7 +39,7 @@ func (c *openCommit) send() {
 		c.sendLater()
 	default:
 		c.sending = true
-		e.work.Add()
+		e.open.sends.Add()
 	}
 	sending := c.sending
 	q.shard.mu.Unlock()
@@ -45,7 +52,7 @@ func (c *openCommit) send() {
 // onResult handles the result of a send.
 func (c *openCommit) onResult(released store.ReleaseResult, err error) {
 	q := c.queue
-	defer q.engine.work.Done()
+	defer q.engine.open.sends.Done()
 	var after callbacks
 	q.shard.mu.Lock()
 	c.sending = false
