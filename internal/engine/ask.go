@@ -155,6 +155,9 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 		q.lastFault, q.running = nil, nil
 		if answer.Running {
 			q.setRunning(r.Attempt)
+			if !q.engine.hasIssued(answer.Holder) {
+				q.noteRival()
+			}
 		}
 		q.noteContention()
 	default:

@@ -46,6 +46,9 @@ func (q *queue) onVerdict(r store.EnqueueRequest, answer store.Answer) {
 	if answer.Unreported != "" {
 		q.engine.reportUnknown(q.unknownOutcome(), answer.Unreported)
 	}
+	if answer.Verdict == store.Done || answer.Verdict == store.Sealed {
+		q.noteRival()
+	}
 	q.settleByVerdict(r.Attempt, answer.Verdict, answer.Record)
 	q.endEpisode(true)
 }

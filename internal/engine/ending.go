@@ -118,9 +118,10 @@ func (h *Hold) releaseLate() {
 		case err != nil && h.ending == Abort:
 			h.engine.discardAsync(keyToken{r.Key, r.Token}, r.Attempt, h.until)
 		case err != nil:
-			q.keepOpen(h, r, err, q.state == idle || q.state == asking)
+			q.keepOpen(h, r, err)
 		case err == nil && h.ending.isFinal() && released.Record != store.NotStored:
 			q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
+			q.sendOpenNow()
 		}
 		if h.ending.isFinal() {
 			q.goOnAfterCommit()

@@ -76,6 +76,9 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 		h.fence = q.lease.fences.draw(q.limit)
 	}
 	q.lease.holder = h
+	if q.lease.attempt != nil {
+		q.noteRival()
+	}
 	q.engine.work.Add()
 
 	if h.request.MaxHold > 0 {

@@ -68,8 +68,8 @@ func (o *openCommits) remove(size int64) {
 
 // keepOpen makes the failed commit of a hold an open commit, and settles the callers that want
 // to run an attempt. It reports false if the hold has no commit, or if there is no room for it.
-// isAlone says that no other attempt of this process runs. The queue is the root of its key.
-func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error, isAlone bool) bool {
+// The queue is the root of its key.
+func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error) bool {
 	if !r.Ending.IsFinal() {
 		return false
 	}
@@ -84,7 +84,10 @@ func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error, isAlone b
 	}
 	c.next, q.open = q.open, c
 	h.goesOn = true
-	q.refuseIf(func(w *waiter) *Refusal { return q.openRefusal(w.hold.request.Attempt, isAlone) })
+	if len(q.lostTokens) > 1 || len(q.lostTokens) == 1 && !q.isLost(r.Token) || c.next != nil {
+		q.contested = true
+	}
+	q.refuseIf(func(w *waiter) *Refusal { return q.openRefusal(w.hold.request.Attempt) })
 	c.sendLater()
 	return true
 }
@@ -94,15 +97,15 @@ func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error, isAlone b
 var errCommitting = &store.Fault{Temporary: true, Err: errors.New("the answer of an earlier request with the key is not stored yet")}
 
 // openRefusal returns the refusal of a caller with an attempt because of an open commit, or nil
-// if there is none. A copy of the request gets the answer, which is not stored yet. It does not
-// if another attempt may have the word about the request.
-func (q *queue) openRefusal(own *Attempt, isAlone bool) *Refusal {
+// if there is none. A copy of the request gets the answer, which is not stored yet. Exception: the
+// store may have the answer of another attempt.
+func (q *queue) openRefusal(own *Attempt) *Refusal {
 	if q == nil || q.open == nil || own == nil {
 		return nil
 	}
 	c := q.open
 	switch {
-	case c.next != nil, !isAlone, isMismatch(c.request.Attempt, own):
+	case q.contested, isMismatch(c.request.Attempt, own):
 		fault := fmt.Errorf("the answer of an earlier request with the key is not stored yet: %w", c.fault)
 		return &Refusal{Reason: Unavailable, Fault: &store.Fault{Temporary: true, Err: fault}}
 	case c.request.Ending == store.Seal:
@@ -127,6 +130,21 @@ func (e *Engine) refuseOpen(s *shard, r *Request) *Refusal {
 	if e.open.count.Load() == 0 {
 		return nil
 	}
-	q := s.queues[r.Key]
-	return q.openRefusal(r.Attempt, q != nil && (q.state == idle || q.state == asking))
+	return s.queues[r.Key].openRefusal(r.Attempt)
+}
+
+// noteRival notes that another attempt has begun, or was done, also in another process, while a
+// lost lease has its holder or a commit is open. The queue is the root of its key.
+func (q *queue) noteRival() {
+	if len(q.lostTokens) > 0 || q.open != nil {
+		q.contested = true
+	}
+}
+
+// sendOpenNow sends the open commits of the key without a pause: the store has just accepted the
+// answer of another attempt.
+func (q *queue) sendOpenNow() {
+	for c := q.open; c != nil; c = c.next {
+		c.sendNow()
+	}
 }

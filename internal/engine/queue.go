@@ -94,8 +94,10 @@ type queueState struct {
 	// is true if it has to ask after that.
 	committing int
 	asksLater  bool
-	// open are the open commits of a root, the last one first.
-	open *openCommit
+	// open are the open commits of a root, the last one first. contested is true once another
+	// attempt has run beside one of them, or beside a holder that has lost its lease: see noteRival.
+	open      *openCommit
+	contested bool
 }
 
 // rootOf returns the queue of the exclusive callers of a key, and makes one if there is

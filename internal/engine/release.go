@@ -183,7 +183,7 @@ func (q *queue) onReleased(released store.ReleaseResult, err error) {
 // completeRelease gives the result to the last holder, and starts the next episode.
 func (q *queue) completeRelease(lease *lease, released store.ReleaseResult, err error, after *callbacks) {
 	last := lease.last
-	goesOn := err != nil && last != nil && q.keepOpen(last, q.lastRelease, err, true)
+	goesOn := err != nil && last != nil && q.keepOpen(last, q.lastRelease, err)
 	if err != nil && !goesOn || lease.seenAgain {
 		q.engine.discardAsync(keyToken{q.key, lease.token}, q.abortedAttempt(), lease.validUntil)
 	}
@@ -197,6 +197,7 @@ func (q *queue) completeRelease(lease *lease, released store.ReleaseResult, err 
 	}
 	if r := q.lastRelease; r.Ending.IsFinal() && err == nil && released.Record != store.NotStored {
 		q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
+		q.sendOpenNow()
 	}
 	if err != nil {
 		q.lastFault = store.FaultOf(err)
