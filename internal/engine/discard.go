@@ -60,6 +60,8 @@ const abortTimeout = time.Minute
 //
 // No caller waits for discard, so each send may take several command bounds: more
 // commands do not help a client that is short of connections.
+//
+// While the key has an open commit, an abort ends only with Close: the commit waits for it.
 func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
 	r := store.ReleaseRequest{
 		Target: store.Target{Key: p.key, Limit: limitOf(p.token), Token: p.token, Bound: discardBounds * e.bound},
@@ -69,7 +71,10 @@ func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
 	closing := e.closing
 	for retries, last := 0, false; e.mayDiscard(p); retries++ {
 		err := e.releaseAndWait(r)
-		if err == nil || last || !store.FaultOf(err).Temporary || time.Now().After(over) {
+		if err == nil || last || !store.FaultOf(err).Temporary {
+			return
+		}
+		if time.Now().After(over) && (attempt == nil || e.isClosing() || !e.hasOpen(p.key)) {
 			return
 		}
 		timer := time.NewTimer(backoff.Pause(retries, minPause, maxPause))

@@ -16,7 +16,8 @@ type keyToken struct{ key, token string }
 type discardSet struct {
 	mu      sync.Mutex
 	entries map[keyToken]discardEntry
-	hinted  int // entries that only a hint has named
+	hinted  int            // entries that only a hint has named
+	aborts  map[string]int // entries with an attempt, by key
 }
 
 // A discardEntry is what is known of a token that is being discarded.
@@ -38,6 +39,9 @@ func (d *discardSet) add(p keyToken, attempt *Attempt) bool {
 	}
 	t.repeat = found
 	if attempt != nil {
+		if t.attempt == nil {
+			d.countAbort(p.key, 1)
+		}
 		t.attempt = attempt
 	}
 	d.put(p, t)
@@ -92,6 +96,26 @@ func (d *discardSet) complete(p keyToken) bool {
 	if t.hinted {
 		d.hinted--
 	}
+	if t.attempt != nil {
+		d.countAbort(p.key, -1)
+	}
 	delete(d.entries, p)
 	return true
+}
+
+// countAbort changes the number of entries with an attempt. The caller holds the mutex.
+func (d *discardSet) countAbort(key string, by int) {
+	if d.aborts == nil {
+		d.aborts = make(map[string]int)
+	}
+	if d.aborts[key] += by; d.aborts[key] == 0 {
+		delete(d.aborts, key)
+	}
+}
+
+// isAborting reports whether an attempt of the key is aborted together with its token.
+func (d *discardSet) isAborting(key string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.aborts[key] > 0
 }

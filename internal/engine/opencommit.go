@@ -125,6 +125,15 @@ func (q *queue) isOpen(token string) bool {
 	return false
 }
 
+// hasOpen reports whether the key has an open commit.
+func (e *Engine) hasOpen(key string) bool {
+	s := e.shardOf(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.queues[key]
+	return q != nil && q.open != nil
+}
+
 // refuseOpen is openRefusal for a new caller. It costs nothing while there is no open commit.
 func (e *Engine) refuseOpen(s *shard, r *Request) *Refusal {
 	if e.open.count.Load() == 0 {

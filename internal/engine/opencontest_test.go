@@ -4,6 +4,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // The commit of an attempt that has lost its lease is open, and another attempt has run, as this
@@ -62,6 +65,62 @@ func TestNoCopyGetsContestedAnswer(t *testing.T) {
 				}
 				if refusal := refused(t, p.engines[0], r); string(refusal.Record) != string(p.server.record("k").answer) {
 					t.Errorf("a copy of the stored request: %v, %q", refusal.Reason, refusal.Record)
+				}
+				p.checkIdle(t)
+			})
+		})
+	}
+}
+
+// The store has lost its data. A copy that waited has begun an attempt, and the reply was lost: the
+// attempt is aborted, and does not run. The commit waits for that, so the store accepts it.
+func TestOpenCommitWaitsForAbort(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]time.Duration{"a short outage": time.Second, "longer than an abort is retried": 2 * abortTimeout} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p, waiting := newProcesses(1), &callers{}
+				h := hold(t, p.engines[0], attempt("f", 0))
+				p.server.set("k", "", 0)
+				p.server.setRecord("k", fakeRecord{})
+				noReply := &store.Fault{Temporary: true, Unknown: true, Err: errNoCommitReply}
+				p.stores[0].after.set(func(string, storetest.AnyRequest) error { return noReply })
+				p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
+					if transition != "begin" && transition != "renew" {
+						return noReply
+					}
+					return nil
+				})
+				waiting.join(t, p.engines[0], 1, attempt("f", WaitForever))
+				<-h.Context().Done()
+				time.Sleep(time.Second) // the attempt has begun
+				if got := p.server.record("k"); got.state != 'R' || got.token == h.Token() {
+					t.Fatalf("the record: %+v", got)
+				}
+				if _, err := h.End(t.Context(), Commit, answerOf(h)); err == nil {
+					t.Error("the commit was accepted")
+				}
+				time.Sleep(away)
+				p.stores[0].after.set(nil)
+				commits := p.stores[0].begunCount("commit")
+				p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
+					if transition == "abort" {
+						return noReply
+					}
+					return nil
+				})
+				time.Sleep(2 * maxOpenPause)
+				if n := p.stores[0].begunCount("commit"); n != commits {
+					t.Error("the commit was sent before the abort")
+				}
+				p.stores[0].before.set(nil)
+				time.Sleep(2 * maxOpenPause)
+				if late := lateResult(t, p.events[0]); late.Err != nil || late.Loss != NotLost {
+					t.Errorf("late: %+v", late)
+				}
+				if got := p.server.record("k"); got.state != 'D' || string(got.answer) != string(answerOf(h)) {
+					t.Errorf("the record: %+v", got)
 				}
 				p.checkIdle(t)
 			})

@@ -25,7 +25,7 @@ func (c *openCommit) sendNow() {
 }
 
 // send sends the commit, unless the server is known to be away, or the queue of the key has an
-// attempt, which may be one that is being aborted.
+// attempt, or one that has not run is being aborted: the store would refuse the commit because of it.
 func (c *openCommit) send() {
 	q := c.queue
 	e, unserved := q.engine, q.engine.refuseUnserved(c.request.Key)
@@ -35,7 +35,7 @@ func (c *openCommit) send() {
 	case c.ended:
 	case !time.Now().Before(c.ends()):
 		c.end(c.fault, &after)
-	case unserved != nil || q.state != idle:
+	case unserved != nil || q.state != idle || e.discards.isAborting(q.key):
 		c.sendLater()
 	default:
 		c.sending = true
