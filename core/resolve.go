@@ -56,7 +56,8 @@ func Answered(record Record) Resolution { return Resolution{answered, record} }
 // After Done and Answered, copies of the request get what Resolution says, for the time of
 // WithRetention from now on. Other requests with the key still get ErrMismatch. If the
 // process of the attempt was only cut off, its commit is refused with ErrLost. Exception:
-// after Forget, the commit is accepted if Redis has lost the record. A refused commit shows
+// after Forget, the commit is accepted if Redis has lost the record, or, with Rerun, if a later
+// attempt had been aborted before. A refused commit shows
 // that the request did take effect, so before Forget, find out that the process has ended. A
 // repeated call with the same arguments returns nil, except that a repeated Forget returns
 // ErrNotFound, or ErrChanged if another attempt has begun.

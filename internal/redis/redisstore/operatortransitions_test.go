@@ -65,9 +65,9 @@ func resolvedRecord(token string, answer ...string) hash {
 // forgottenRecord is a record as resolve.lua leaves it after Forget.
 func forgottenRecord(token string) hash { return forgotten(token, abortedRecord(token)) }
 
-// forgotten adds to a record that an operator has forgotten the attempt of this token before.
-func forgotten(token string, record hash) hash {
-	record["x"] = token
+// forgotten adds to a record that an operator has forgotten the attempts of these tokens before.
+func forgotten(tokens string, record hash) hash {
+	record["x"] = " " + tokens + " "
 	return record
 }
 
@@ -94,6 +94,16 @@ func operatorTransitions() []transitionTest {
 			before: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: died},
 			first:  resolved, second: none,
 			after: storetest.State{Value: storetest.Eve1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: forgottenRecord(storetest.Bob1)},
+		},
+		{
+			name: "forget a second attempt: the first one stays forgotten", do: resolve,
+			before: storetest.State{Record: forgotten(storetest.Me1, runningRecord(storetest.Bob1, "1"))}, first: resolved, second: none,
+			after: storetest.State{Record: forgotten(storetest.Me1+" "+storetest.Bob1, abortedRecord(storetest.Bob1))},
+		},
+		{
+			name: "commit after an operator has forgotten the attempt and a later one", do: finish(store.Commit),
+			before: storetest.State{Record: forgotten(storetest.Me1+" "+storetest.Bob1, abortedRecord(storetest.Bob1))},
+			after:  storetest.State{Record: forgotten(storetest.Me1+" "+storetest.Bob1, abortedRecord(storetest.Bob1))},
 		},
 		{
 			name: "commit after an operator has forgotten the attempt", do: finish(store.Commit),

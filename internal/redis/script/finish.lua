@@ -14,7 +14,7 @@ local left = leave(value, '')
 
 local stored
 if s == '?' then return {left, 0}
-elseif x == token and state ~= 'A' then return {left, 0}
+elseif x and state ~= 'A' and string.find(x, ' ' .. token .. ' ', 1, true) then return {left, 0}
 elseif t == aborted then return {left, state == 'A' and 1 or 0}  -- the command was sent again
 elseif s and t ~= token then return {left, 0}
 elseif s and s ~= 'R' then  -- the command was sent again, and the record is final

@@ -5,7 +5,8 @@
 --   D  the request was done; p is its answer
 --   U  the request was done, and its answer was not stored; f may be missing after resolve.lua, and then any request is a copy
 --   A  the attempt was aborted; for all other attempts the record does not exist
--- x is the token of an attempt of which an operator has said that it was not done. A later attempt leaves x as it is.
+-- x has the tokens of the attempts of which an operator has said that they were not done, each between spaces. A later attempt
+-- leaves x as it is.
 -- In the state R, u is the name of an attempt whose unknown outcome was reported, as resolve.lua has it.
 -- If an attempt follows one that died, and is aborted, the record stays in state R for the attempt that died, and t says so.
 local R, aborted = KEYS[3], 'aborted:' .. token

@@ -7,12 +7,12 @@
 --     "U" the request was done, without an answer; 3 ms to keep the record
 --     "D" the request was done; 3 ms to keep the record, 4 its answer
 --     "N" note that the unknown outcome was reported: an observer has received an event, and copies need not report it
---   U and D replace the token, so that finish.lua refuses a late commit of the attempt. F keeps the token in the field x.
+--   U and D replace the token, so that finish.lua refuses a late commit of the attempt. F adds the token to the field x.
 --   F and U also resolve a record of another format, if K is free: F deletes it. D does not: its fingerprint may be missing.
 -- Returns 0 if there is no record; 1 if it is as the arguments say, by this command or by an earlier send of it; 2 if the attempt
 -- runs, because its token is the value of K; 3 if the record is that of another attempt, or the attempt has ended.
 local R, seen, to, keep, answer = KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local s, t, f, n, p = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n', 'p'))
+local s, t, f, n, p, x = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n', 'p', 'x'))
 local value = redis.call('GET', KEYS[1])
 local resolved = 'resolved:' .. seen
 
@@ -34,7 +34,7 @@ if not again then
 end
 redis.call('HDEL', R, 'n', 'p', 'u')  -- also a first write that needs no memory, as in leave.lua
 if to == 'F' then
-  redis.call('HSET', R, 's', 'A', 'x', t)
+  redis.call('HSET', R, 's', 'A', 'x', (x or ' ') .. t .. ' ')
 elseif to == 'D' then
   redis.call('HSET', R, 's', to, 't', resolved, 'p', answer)
 else

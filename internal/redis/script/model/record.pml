@@ -48,6 +48,7 @@ byte lose = LOSE, late = LATE, crash = CRASH, fail = FAIL, expire = EXPIRE, drop
 #define resolved(t) (50 + (t))          /* in the record, instead of the token: an operator has said that this attempt was done */
 #define aborted_after(t) (100 + (t))    /* in the record: the attempt of this token was aborted after an earlier attempt had died */
 #define BY_HAND 200                     /* the answer of an operator */
+#define bit(t) (1 << (t))
 
 mtype = { ABSENT, RUNNING, DONE, ABORTED, GRANTED, BUSY, REPLAY, INTERRUPTED, GONE, STORED, REFUSED, BEGIN, COMMIT, ABORT,
   FORGET, ANSWER };
@@ -61,7 +62,7 @@ byte stored;            /* answer of the record */
 byte noted;             /* the record notes that the unknown outcome of this token was reported */
 bool reported_interrupted[14];      /* history: tokens of attempts whose unknown outcome an observer has received */
 #endif
-byte forgotten;         /* the record names the last attempt that an operator has forgotten */
+short forgotten;        /* the record names the attempts that an operator has forgotten: a bit for each token */
 bool earlier_died;      /* earlier attempts of this record have died: the number of its attempt is not 1 */
 chan delayed = [1] of { mtype, byte, byte };    /* a delayed command: its kind, token and answer */
 
@@ -74,7 +75,7 @@ byte incoming[3];       /* token of a granting answer that has not arrived yet, 
 byte answer;            /* the committed answer */
 bool ended[14];         /* tokens of attempts that are known to have ended */
 bool interrupted;       /* an attempt has died while it ran, and its record was not lost since */
-byte undone;            /* the last attempt that an operator has forgotten; NONE if the record was lost since */
+short undone;           /* the attempts that an operator has forgotten since the record was lost: a bit for each token */
 #if RESOLVE > 0
 bool operator_ended[RESOLVE];   /* by look: the operator's resolution has taken effect */
 bool refused[RESOLVE];          /* by look: the operator has learned that it has not */
@@ -101,7 +102,7 @@ hidden byte unreported; /* the same: token of the attempt that died, if the reco
 #define check_refused(look) assert(!(operator_ended[look] && refused[look]))
 
 /* Once an operator has said that an attempt was not done, its late commit is refused. */
-#define not_answered(t) assert(answer == NONE && undone != t)
+#define not_answered(t) assert(answer == NONE && !(undone & bit(t)))
 
 /* The situations that must be reachable. */
 #define AGAIN 1
@@ -156,7 +157,7 @@ inline begin(t) {
   fi
 }
 
-#define is_forgotten(t, ending) (ending == COMMIT && forgotten == t)
+#define is_forgotten(t, ending) (ending == COMMIT && (forgotten & bit(t)))
 
 inline finish(t, a, ending) {
   if
@@ -215,10 +216,18 @@ inline resolve_as(seen, how, look) {
      if
      :: how == FORGET ->
         if :: by == seen -> interrupted = false :: else fi;     /* the operator knows what only this attempt did */
-        undone = by; record = ABORTED;
-#ifndef NOMARK
-        forgotten = by
+        record = ABORTED;
+        if
+        :: by < 50 ->
+           undone = undone | bit(by);
+#ifdef LASTMARK
+           forgotten = 0;
 #endif
+#ifndef NOMARK
+           forgotten = forgotten | bit(by)
+#endif
+        :: else                                                 /* an attempt that died before it; the record does not name that */
+        fi
      :: how == ANSWER ->
         no_answer_yet; answer = BY_HAND;
         record = DONE; stored = BY_HAND;
@@ -362,7 +371,7 @@ end:
   :: atomic { expire > 0 && valid[0] -> expire--; valid[0] = false }
   :: atomic { expire > 0 && valid[1] -> expire--; valid[1] = false }
   :: atomic { expire > 0 && valid[2] -> expire--; valid[2] = false }
-  :: atomic { drop > 0 && (record == RUNNING || record == ABORTED) -> drop--; record = ABSENT; by = NONE; interrupted = false; forgotten = NONE; undone = NONE }
+  :: atomic { drop > 0 && (record == RUNNING || record == ABORTED) -> drop--; record = ABSENT; by = NONE; interrupted = false; forgotten = 0; undone = 0 }
   :: atomic { delayed?command,t,a ->                                            /* the delayed command runs */
        if
        :: command == BEGIN -> begin(t)
