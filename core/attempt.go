@@ -168,7 +168,8 @@ func (a *Attempt) MaxRecord() int { return a.locker.settings.maxRecord }
 // attempt has begun or an operator has resolved the request; at the latest for the time of
 // WithRetention, or until the end of Close. A Committed event with Repeated reports the end.
 // Until then, Begin in this process returns the record for the same fingerprint, and
-// ErrUnavailable for another one. WithOpenCommits limits such commits.
+// ErrUnavailable for another one, or if this process knows of another attempt since the lease
+// was lost. WithRetention counts from the acceptance. WithOpenCommits limits such commits.
 //
 // The error is ErrLost if another attempt has begun or may have begun: the record is
 // damaged, or it is gone and the key is locked by another holder. The error is
