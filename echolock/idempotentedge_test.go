@@ -85,22 +85,23 @@ func TestIdempotentContextEndedWithError(t *testing.T) {
 	}
 }
 
-// A compressed empty body looks like a body that was read outside, so it is refused.
-// A request without a body runs, whatever its header says.
+// An empty body is the same request with and without compression, although one of them has a
+// Content-Length.
 func TestIdempotentCompressedEmptyBody(t *testing.T) {
 	t.Parallel()
 	e := newEcho()
 	e.Use(middleware.Decompress())
-	e.POST("/", func(c echo.Context) error { return c.String(200, "paid") }, echolock.Idempotent(locktest.New(t).Locker, byKey))
+	runs := 0
+	e.POST("/", func(c echo.Context) error { runs++; return c.String(200, "paid") }, echolock.Idempotent(locktest.New(t).Locker, byKey))
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	_ = z.Close()
-	for body, status := range map[string]int{b.String(): http.StatusInternalServerError, "": http.StatusOK} {
+	for _, body := range []string{b.String(), ""} {
 		r := newRequest(t, http.MethodPost, "/", body)
 		r.Header.Set("Content-Encoding", "gzip")
 		r.Header.Set("Idempotency-Key", "k")
-		if w := serve(e, r); w.Code != status {
-			t.Errorf("%d bytes: %d %s, want %d", len(body), w.Code, w.Body, status)
+		if w := serve(e, r); w.Code != http.StatusOK || runs != 1 {
+			t.Errorf("%d bytes: %d %s after %d runs", len(body), w.Code, w.Body, runs)
 		}
 	}
 }

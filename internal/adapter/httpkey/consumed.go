@@ -2,18 +2,48 @@ package httpkey
 
 import (
 	"errors"
+	"mime"
 	"net/http"
+	"reflect"
+	"strings"
 
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // IsConsumed reports whether a middleware outside has read the body of a request for which
 // ReadBody has returned no bytes. An empty body without a Content-Length counts as empty: it
-// looks the same as one that was read.
+// looks the same as one that was read. So do a body that may be empty after its decompression,
+// and a form that was parsed and has no fields: the client may have sent those.
 func IsConsumed(r *http.Request) bool {
 	buffered, _ := r.Body.(*bufferedBody)
-	return r.ContentLength > 0 || r.MultipartForm != nil || len(r.PostForm) > 0 ||
-		buffered != nil && isClosed(buffered.err)
+	switch {
+	case buffered != nil && isClosed(buffered.err):
+		return true
+	case hasEmptyForm(r):
+		return false
+	}
+	return r.ContentLength > 0 && !isDecompressed(r) || r.MultipartForm != nil || len(r.PostForm) > 0
+}
+
+// hasEmptyForm reports whether a middleware outside has parsed the body as a form, and has found
+// no fields: there are none, or the form is malformed.
+func hasEmptyForm(r *http.Request) bool {
+	if r.PostForm == nil || len(r.PostForm) > 0 || r.MultipartForm != nil && len(r.MultipartForm.Value)+len(r.MultipartForm.File) > 0 {
+		return false
+	}
+	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return mediaType == "application/x-www-form-urlencoded" || mediaType == "multipart/form-data"
+}
+
+// isDecompressed reports whether the body is the reader of a decompressor. The Content-Length is
+// that of the compressed body.
+func isDecompressed(r *http.Request) bool {
+	var body any = r.Body
+	if buffered, ok := body.(*bufferedBody); ok {
+		body = buffered.source
+	}
+	t := reflect.TypeOf(body)
+	return t != nil && t.Kind() == reflect.Pointer && strings.Contains(t.Elem().PkgPath(), "compress/")
 }
 
 // isClosed reports whether an error of reading a body says that the body was closed before. The

@@ -2,6 +2,7 @@ package httpkey_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,7 +17,8 @@ import (
 )
 
 // If a body was read before, the client gets no refusal that says that it lacks the field. The
-// same is not known of a body without a length that nothing has parsed or closed.
+// same is not known of a body without a length that nothing has parsed or closed. A body that has
+// nothing in it is the client's.
 func TestConsumedBodyIsNoMissingField(t *testing.T) {
 	t.Parallel()
 	const read, missing, mistake = "", "no_key", "key_error"
@@ -25,6 +27,9 @@ func TestConsumedBodyIsNoMissingField(t *testing.T) {
 	field, form := httpkey.JSONField("from"), httpkey.Form("from")
 	drain := func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 	closed := func(r *http.Request) { r.Body = io.NopCloser(iotest.ErrReader(http.ErrBodyReadAfterClose)) }
+	var gzipped bytes.Buffer
+	_ = gzip.NewWriter(&gzipped).Close()
+	decompress := func(r *http.Request) { r.Body, _ = gzip.NewReader(r.Body) }
 	parse := func(r *http.Request) { _ = r.ParseMultipartForm(1 << 20) }
 	for name, test := range map[string]struct {
 		key               httpkey.KeyFunc
@@ -41,6 +46,13 @@ func TestConsumedBodyIsNoMissingField(t *testing.T) {
 		"read as a multipart form":       {form, partsType, parts, func(r *http.Request) { _, _ = r.MultipartReader() }, mistake, mistake},
 		"no form, and so not parsed":     {field, asJSON, `{"from":"a"}`, parse, read, read},
 		"empty":                          {field, asJSON, "", drain, missing, missing},
+		"empty after its decompression":  {field, asJSON, gzipped.String(), decompress, missing, missing},
+		"parsed, and no field":           {form, urlencoded, "&", parse, missing, missing},
+		"parsed, no field, for JSON":     {field, urlencoded, "&", parse, missing, missing},
+		"parsed, and malformed":          {field, urlencoded, "a;b", parse, missing, missing},
+		"parsed, and no part":            {field, "multipart/form-data; boundary=x", "--x--\r\n", parse, missing, missing},
+		"parsed, malformed parts":        {form, partsType, "hello", parse, missing, missing},
+		"read, and no form parsed":       {field, asJSON, `{"from":"a"}`, func(r *http.Request) { drain(r); parse(r) }, mistake, missing},
 		"parsed, but without the field":  {form, urlencoded, "to=a", parse, missing, missing},
 		"a key function has read it":     {field, asJSON, `{"from":"a"}`, func(r *http.Request) { _, _ = httpkey.JSONField("to")(r) }, read, read},
 		"a key function has read no key": {field, asJSON, `{"to":"a"}`, func(r *http.Request) { _, _ = field(r) }, missing, missing},
