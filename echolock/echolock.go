@@ -1,6 +1,7 @@
 package echolock
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -96,8 +97,8 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			c.SetRequest(r.WithContext(ctx))
 			response := c.Response()
 			err = next(c)
-			pass.Returned(ctx)
-			return answerLoss(ctx, c, response, err, pass)
+			pass.Returned(context.Cause(ctx))
+			return answerLoss(context.Cause(ctx), c, response, err, pass)
 		}
 	}, nil
 }
@@ -115,7 +116,7 @@ func runUnlocked(c echo.Context, next echo.HandlerFunc) error {
 	c.SetRequest(r.WithContext(pass))
 	pass.Run()
 	err := next(c)
-	pass.Returned(r.Context())
+	pass.Returned(context.Cause(r.Context()))
 	return err
 }
 

@@ -93,9 +93,10 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 			exchange, refusal := endpoint.Begin(c.Request(), c, c.Path(), routeOf(c))
 			if refusal == nil || errors.Is(refusal, core.ErrSkip) {
 				pass.Run()
-				left, refusal = serve(c, exchange, next)
-				pass.Returned(c.Request().Context())
+				left = serve(c, exchange, next)
+				pass.Returned(context.Cause(c.Request().Context()))
 				pass.Leave()
+				refusal = exchange.CutOff()
 			}
 			if refusal != nil {
 				return refuse(c, refusal, config.ErrorHandler, pass)
@@ -106,26 +107,26 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 }
 
 // serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
-// The error left is for the middlewares outside, and cutOff is that of Exchange.Run.
-func serve(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) (left, cutOff error) {
+// The error is for the middlewares outside.
+func serve(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) error {
 	endRefusal(c)
 	switch {
 	case exchange == nil:
-		return next(c), nil
+		return next(c)
 	case exchange.Replayed():
 		exchange.Replay(c.Response())
-		return nil, nil
+		return nil
 	}
 	return run(c, exchange, next)
 }
 
 // run runs the handler. If the handler does not return and no part of its answer was
-// sent, run resets c.Response(), so that a middleware outside can answer. Its errors are those
-// of serve.
-func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) (left, cutOff error) {
+// sent, run resets c.Response(), so that a middleware outside can answer. The error is that of
+// serve.
+func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) (left error) {
 	request, response := c.Request(), c.Response()
 	before := *response
-	cutOff = exchange.Run(response.Writer, request, func(recorder *httpattempt.Recorder, running *http.Request) {
+	exchange.Run(response.Writer, request, func(recorder *httpattempt.Recorder, running *http.Request) {
 		returned := false
 		defer func() {
 			restore(c, request)
@@ -140,7 +141,7 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		exchange.SetError(err, statusIn(err))
 		switch {
 		case err == nil:
-		case lossOf(running.Context(), err) != nil:
+		case lossOf(context.Cause(running.Context()), err) != nil:
 			exchange.Lose()
 		case isEnd(err) && running.Context().Err() != nil:
 			left = err
@@ -151,7 +152,7 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		}
 		returned = true
 	})
-	return left, cutOff
+	return left
 }
 
 // isEnd reports whether an error is that of an ended context. A middleware that ends

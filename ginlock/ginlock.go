@@ -1,6 +1,7 @@
 package ginlock
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -73,8 +74,8 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		c.Request = r.WithContext(ctx)
 		before := stateOf(c)
 		c.Next()
-		pass.Returned(ctx)
-		if loss := before.lossOf(ctx, c); loss != nil {
+		pass.Returned(context.Cause(ctx))
+		if loss := before.lossOf(context.Cause(ctx), c); loss != nil {
 			before.answerLoss(c, loss, pass)
 		}
 	}

@@ -1,6 +1,7 @@
 package ginlock
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -59,9 +60,10 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		exchange, err := endpoint.Begin(c.Request, c, c.FullPath(), routeOf(c))
 		if err == nil || errors.Is(err, core.ErrSkip) {
 			pass.Run()
-			err = serve(c, exchange)
-			pass.Returned(c.Request.Context())
+			serve(c, exchange)
+			pass.Returned(context.Cause(c.Request.Context()))
 			pass.Leave()
+			err = exchange.CutOff()
 		}
 		if err != nil {
 			cfg.refuse(c, err, pass)
@@ -70,8 +72,7 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 }
 
 // serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
-// The error is that of Exchange.Run.
-func serve(c *gin.Context, exchange *httpattempt.Exchange) error {
+func serve(c *gin.Context, exchange *httpattempt.Exchange) {
 	switch {
 	case exchange == nil:
 		c.Next()
@@ -79,16 +80,15 @@ func serve(c *gin.Context, exchange *httpattempt.Exchange) error {
 		c.Abort()
 		exchange.Replay(sender{c.Writer})
 	default:
-		return run(c, exchange)
+		run(c, exchange)
 	}
-	return nil
 }
 
 // run runs the handlers behind the middleware.
-func run(c *gin.Context, exchange *httpattempt.Exchange) error {
+func run(c *gin.Context, exchange *httpattempt.Exchange) {
 	before := c.Request
 	outer := c.Writer
-	return exchange.Run(sender{outer}, before, func(recorder *httpattempt.Recorder, running *http.Request) {
+	exchange.Run(sender{outer}, before, func(recorder *httpattempt.Recorder, running *http.Request) {
 		defer restore(c, before)
 		defer func() { c.Writer = outer }()
 		w := newWriter(outer, recorder)
@@ -107,7 +107,7 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) error {
 		for _, failure := range c.Errors[state.failures:] {
 			exchange.SetError(failure.Err, 0)
 		}
-		if loss := state.lossOf(running.Context(), c); loss != nil && !w.chosen && !outer.Written() {
+		if loss := state.lossOf(context.Cause(running.Context()), c); loss != nil && !w.chosen && !outer.Written() {
 			exchange.Lose()
 			return
 		}

@@ -1,7 +1,6 @@
 package ginlock
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -26,8 +25,8 @@ func stateOf(c *gin.Context) state {
 }
 
 // lossOf is httpattempt.LossOf for the last error that the handlers have added to c, if Gin would
-// send an empty 200. ctx is the context of the lease.
-func (s state) lossOf(ctx context.Context, c *gin.Context) error {
+// send an empty 200. ended is the cause with which the context of the lease has ended, or nil.
+func (s state) lossOf(ended error, c *gin.Context) error {
 	if s.writer.Written() || s.writer.Status() != http.StatusOK {
 		return nil
 	}
@@ -35,7 +34,7 @@ func (s state) lossOf(ctx context.Context, c *gin.Context) error {
 	if len(c.Errors) > s.failures {
 		left = c.Errors.Last().Err
 	}
-	return httpattempt.LossOf(ctx, left)
+	return httpattempt.LossOf(ended, left)
 }
 
 // answerLoss answers for handlers that have given no answer because the lock was lost. Behind an

@@ -62,9 +62,10 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 			exchange, err := endpoint.Begin(r, r, r.Pattern, routeOf(r))
 			if err == nil || errors.Is(err, core.ErrSkip) {
 				pass.Run()
-				err = serve(w, r, exchange, next)
-				pass.Returned(r.Context())
+				serve(w, r, exchange, next)
+				pass.Returned(context.Cause(r.Context()))
 				pass.Leave()
+				err = exchange.CutOff()
 			}
 			if err != nil {
 				c.refuse(w, r, err, pass)
@@ -74,20 +75,18 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 }
 
 // serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
-// The error is that of Exchange.Run.
-func serve(w http.ResponseWriter, r *http.Request, exchange *httpattempt.Exchange, next http.Handler) error {
+func serve(w http.ResponseWriter, r *http.Request, exchange *httpattempt.Exchange, next http.Handler) {
 	switch {
 	case exchange == nil:
 		next.ServeHTTP(w, r)
 	case exchange.Replayed():
 		exchange.Replay(w)
 	default:
-		return exchange.Run(w, r, func(w *httpattempt.Recorder, running *http.Request) {
+		exchange.Run(w, r, func(w *httpattempt.Recorder, running *http.Request) {
 			defer copyToOuter(running, r)
 			next.ServeHTTP(w, running)
 		})
 	}
-	return nil
 }
 
 // routeOf returns the route of a request. A pattern with a slash at its end matches

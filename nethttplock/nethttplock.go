@@ -69,7 +69,7 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 			locked := r.WithContext(ctx)
 			defer copyToOuter(locked, r)
 			next.ServeHTTP(w, locked)
-			pass.Returned(ctx)
+			pass.Returned(context.Cause(ctx))
 		})
 	}
 }

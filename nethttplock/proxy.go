@@ -56,7 +56,7 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 		tries.pass.Run()
 		ctx := context.WithValue(tries.pass.Inside(r.Context()), triesKey{}, tries)
 		traced.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(ctx, tries.trace())))
-		tries.pass.Returned(r.Context())
+		tries.pass.Returned(context.Cause(r.Context()))
 	})
 }
 

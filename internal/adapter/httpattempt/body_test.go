@@ -54,7 +54,7 @@ func TestBodyThatBreaksOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			first := hijackable{httptest.NewRecorder()}
-			_ = x.Run(first, r, func(rec *Recorder, running *http.Request) {
+			x.Run(first, r, func(rec *Recorder, running *http.Request) {
 				_, _ = io.ReadAll(running.Body)
 				if test.gone {
 					cancel()

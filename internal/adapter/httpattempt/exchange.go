@@ -31,6 +31,8 @@ type Exchange struct {
 	bypassed bool  // the answer was not sent through the recorder
 	around   int   // its status then
 
+	cutOff error // of CutOff
+
 	// Set by decide: the request ends with a refusal inside, or was refused before it ended.
 	refused, refusedLate bool
 }
@@ -41,13 +43,11 @@ func (x *Exchange) Replayed() bool { return x.replayed }
 
 // Run runs the handler of a request on a Recorder, with the context of the attempt. Then it
 // ends the attempt, and sends the recorded answer to w.
-//
-// If the error is not nil, the adapter answers with it, as with a refusal: the handler has given
-// no answer, because its context had ended. An empty 200 would say that all went well.
+// If CutOff then returns an error, nothing was sent.
 //
 // If the handler panics or ends its goroutine, the recorded answer is dropped: w and its
 // header are as before. The panic goes on.
-func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) error {
+func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) {
 	detached := context.WithoutCancel(r.Context()) // the attempt has to end if the client disconnects
 	leased, returned, ended := context.Background(), false, false
 	defer func() {
@@ -64,13 +64,21 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	handler(x.recorder, running)
 	returned = true
 	x.recorder.close()
-	cutOff := x.end(detached, context.Cause(leased)) //nolint:contextcheck // leased only tells why it ended
+	x.cutOff = x.end(detached, context.Cause(leased)) //nolint:contextcheck // leased only tells why it ended
 	ended = true
-	if cutOff != nil {
-		return cutOff
+	if x.cutOff == nil {
+		x.send(r.Context())
 	}
-	x.send(r.Context())
-	return nil
+}
+
+// CutOff returns the error with which the adapter answers after Run, as with a refusal, or nil:
+// the handler has given no answer, because its context had ended. An empty 200 would say that all
+// went well. It is nil on nil.
+func (x *Exchange) CutOff() error {
+	if x == nil {
+		return nil
+	}
+	return x.cutOff
 }
 
 // send sends the recorded answer. If that is a refusal, an Exchange around this one learns so.
@@ -103,7 +111,7 @@ func (x *Exchange) SetError(err error, status int) {
 }
 
 // Lose reports that the handler has failed because it, or what it did, has lost a lease. If it has
-// answered, Lose does nothing. Otherwise the error of Run answers.
+// answered, Lose does nothing. Otherwise CutOff answers.
 func (x *Exchange) Lose() {
 	x.recorder.mu.Lock()
 	defer x.recorder.mu.Unlock()
@@ -116,7 +124,7 @@ func (x *Exchange) Bypass(status int) { x.bypassed, x.around = true, status }
 
 // end ends the attempt of a handler that has returned. The answer is sent even if Redis does
 // not store it: the Locker's observer receives that error. cut is the cause if the handler's
-// context had ended before the handler returned. The error is that of Run.
+// context had ended before the handler returned. The error is that of CutOff.
 func (x *Exchange) end(ctx context.Context, cut error) error {
 	answer, replayable := x.recorder.result(x.implied)
 	status := x.status(answer.Status, true)

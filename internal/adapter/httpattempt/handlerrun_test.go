@@ -85,7 +85,7 @@ func runOnce(t *testing.T, e *Endpoint[*http.Request], key string, handler func(
 	go func() { // the handler may end its goroutine
 		defer close(done)
 		defer func() { _ = recover() }()
-		_ = x.Run(hijackable{w}, r, func(rec *Recorder, running *http.Request) {
+		x.Run(hijackable{w}, r, func(rec *Recorder, running *http.Request) {
 			left = rec
 			attempt, _ := core.AttemptFromContext(running.Context())
 			handler(run{rec, x, attempt, cancel})

@@ -15,18 +15,15 @@ func IsLoss(err error) bool {
 }
 
 // LossOf returns the error that answers for a handler under a lock which has given no answer: its
-// lease had ended. ctx is the context of the lease, and err the error that the handler has left
-// to its framework, or nil. LossOf returns nil if the handler was not cut off, or has left an
-// error of its own.
-func LossOf(ctx context.Context, err error) error {
+// lease had ended. ended is the cause with which the context of the lease has ended, or nil, and
+// err the error that the handler has left to its framework, or nil. LossOf returns nil if the
+// handler was not cut off, or has left an error of its own.
+func LossOf(ended, err error) error {
 	switch {
 	case err != nil && IsLoss(err):
 		return err
-	case ctx.Err() == nil, err != nil && !isContextEnd(err):
-		return nil
-	}
-	if cause := context.Cause(ctx); IsLoss(cause) {
-		return cause
+	case ended != nil && IsLoss(ended) && (err == nil || isContextEnd(err)):
+		return ended
 	}
 	return nil
 }
@@ -37,10 +34,10 @@ func isTimeout(err error) bool { return isContextEnd(err) || IsLoss(err) || hasT
 
 // hasTimeout reports whether the method Timeout of an error, or of one below, reports true.
 func hasTimeout(err error) bool {
-	if network, is := err.(interface{ Timeout() bool }); is && network.Timeout() { //nolint:errorlint // the tree is walked here
+	if network, is := err.(interface{ Timeout() bool }); is && network.Timeout() {
 		return true
 	}
-	switch err := err.(type) { //nolint:errorlint // as above
+	switch err := err.(type) { //nolint:errorlint // the tree is walked here
 	case interface{ Unwrap() error }:
 		return hasTimeout(err.Unwrap())
 	case interface{ Unwrap() []error }:

@@ -66,14 +66,14 @@ func (p *Pass) Inside(ctx context.Context) context.Context {
 // Run records that the middleware lets the request run.
 func (p *Pass) Run() { p.set(func() { p.runs = true }) }
 
-// Returned records that the handler behind the middleware has returned. ctx is the context of
-// its lease, or that of the request.
-func (p *Pass) Returned(ctx context.Context) {
+// Returned records that the handler behind the middleware has returned. ended is the cause with
+// which the context of its lease, or that of the request, has ended, or nil.
+func (p *Pass) Returned(ended error) {
 	p.set(func() {
 		p.returned = true
-		if ctx.Err() != nil {
+		if ended != nil {
 			p.recorder.broken = true
-			p.recorder.lost = p.recorder.lost || LossOf(ctx, nil) != nil
+			p.recorder.lost = p.recorder.lost || IsLoss(ended)
 		}
 	})
 }
