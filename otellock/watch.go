@@ -44,7 +44,7 @@ func (i *Instrumentation) Watch(locks *core.Locker) error {
 func (i *Instrumentation) observeWatched() error {
 	made, of := i.instruments, metric.WithAttributeSet(attribute.NewSet(operationOf(true)))
 	_, err := i.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		withoutClient, open := i.watched.count()
+		withoutClient, open := i.watched.count() //nolint:contextcheck // it asks contexts of requests
 		o.ObserveInt64(made.attemptWithoutClient, int64(withoutClient), of)
 		o.ObserveInt64(made.commitOpen, int64(open.Count))
 		o.ObserveFloat64(made.commitAge, open.Oldest.Round(time.Millisecond).Seconds())
