@@ -139,6 +139,7 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		response.Writer = recorder
 		err := next(c)
 		exchange.SetError(err, statusIn(err))
+		noteMessages(exchange, err)
 		switch {
 		case err == nil:
 		case lossOf(context.Cause(running.Context()), err) != nil:
@@ -153,6 +154,18 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		returned = true
 	})
 	return left
+}
+
+// noteMessages reports the errors that the handler has given to its framework as the Message of an
+// HTTPError, which does not unwrap to it.
+func noteMessages(exchange *httpattempt.Exchange, err error) {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if own, is := err.(*echo.HTTPError); is { //nolint:errorlint // the chain is walked here
+			if message, is := own.Message.(error); is {
+				exchange.NoteTimeout(message)
+			}
+		}
+	}
 }
 
 // isEnd reports whether an error is that of an ended context. A middleware that ends

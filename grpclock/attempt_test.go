@@ -253,6 +253,13 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 		"a timeout below another error": {core.ErrUnavailable, func(context.Context, func(context.Context) (any, error), func(context.Context) (any, error)) (any, error) {
 			return nil, fmt.Errorf("%w: %w %w", status.Error(codes.Aborted, "paused"), &url.Error{Err: io.EOF}, &url.Error{Err: os.ErrDeadlineExceeded})
 		}, isUnknown},
+		"another try runs, and another service refuses": {core.ErrNoKey, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, refused := lock(ctx)
+			return grpclock.UnaryServerInterceptor(locker, grpclock.Literal("ran"))(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+				func(context.Context, any) (any, error) {
+					return nil, status.FromProto(status.Convert(refused).Proto()).Err()
+				})
+		}, isUnknown},
 		"a call to another service is unknown": {core.ErrUnavailable, func(context.Context, func(context.Context) (any, error), func(context.Context) (any, error)) (any, error) {
 			return nil, grpclock.StatusOf(core.ErrInterrupted).Err()
 		}, isUnknown},

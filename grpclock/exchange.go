@@ -18,6 +18,7 @@ type exchange struct {
 
 	// What the interceptors of reqlock inside have done: see pass.
 	last   atomic.Pointer[refusal] // the last refusal
+	given  atomic.Int64            // refusals
 	inside atomic.Int64            // calls that have entered an interceptor, and have not left it
 	ran    atomic.Bool             // the handler may have had its effect
 	late   atomic.Bool             // there was a refusal after that
@@ -57,6 +58,7 @@ func noteRefusal(ctx context.Context, r *refusal) {
 	r.inside = exchangeOf(ctx)
 	for x := r.inside; x != nil; x = x.outer {
 		x.last.Store(r)
+		x.given.Add(1)
 		if x.ran.Load() {
 			x.late.Store(true)
 		}

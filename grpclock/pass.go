@@ -27,16 +27,26 @@ func enter(ctx context.Context) pass {
 // client. If it is a refusal of an interceptor inside, the handler has not run.
 func (p *pass) run(ctx context.Context, req any, handler grpc.UnaryHandler) (reply any, err error) {
 	p.ran = true
+	before := p.refusals()
 	reply, err = handler(ctx, req)
 	p.returned = true
 	if x := p.exchange; x != nil {
-		p.ran = !x.isRefusal(err)
+		// Another service that refuses a call of the handler has the same status.
+		p.ran = p.refusals() == before || !x.isRefusal(err)
 		if ctx.Err() != nil {
 			p.interrupt()
 		}
 	}
 	err, _ = lossOf(ctx, err)
 	return reply, err
+}
+
+// refusals returns how many refusals there have been in the exchange.
+func (p *pass) refusals() int64 {
+	if p.exchange == nil {
+		return 0
+	}
+	return p.exchange.given.Load()
 }
 
 // interrupt records that nobody knows how the call has ended behind the interceptor.

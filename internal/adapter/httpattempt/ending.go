@@ -67,10 +67,10 @@ func (x *Exchange) mayHaveEnded(cut error) bool {
 	return x.recorder.runsOn() || x.refusedLate || cutOff && x.uncertain == nil
 }
 
-// leastFailure returns the least status that is a failure: after a body that broke off, a
-// redirect may lead to an error.
+// leastFailure returns the least status that is a failure: after a body that broke off, and after
+// a timeout, a redirect may lead to an error.
 func (x *Exchange) leastFailure() int {
-	if x.body.err() != nil {
+	if x.timedOut || x.body.err() != nil {
 		return http.StatusMultipleChoices
 	}
 	return http.StatusBadRequest

@@ -106,9 +106,13 @@ func (x *Exchange) Fail(status int) { x.failed, x.left = !x.recorder.answered(),
 // error asks for, or 0. Of several errors, Uncertain gets the last one.
 func (x *Exchange) SetError(err error, status int) {
 	x.err = err
-	x.timedOut = x.timedOut || isTimeout(err)
+	x.NoteTimeout(err)
 	x.recorder.noteReturned(err, status)
 }
+
+// NoteTimeout records whether an error that the framework shows to its middlewares in another way
+// is that of a timeout.
+func (x *Exchange) NoteTimeout(err error) { x.timedOut = x.timedOut || isTimeout(err) }
 
 // Lose reports that the handler has failed because it, or what it did, has lost a lease. If it has
 // answered, Lose does nothing. Otherwise CutOff answers.
