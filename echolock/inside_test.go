@@ -92,7 +92,7 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		"an error handler, not comparable": {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(echo.Context, error) error {
 			return fieldErrors{"locked"}
 		})}, runs},
-		"a handler, a redirect by a timeout": {asIs, nil, func(c echo.Context) error {
+		"a handler, a redirect by a timeout": {asIs, nil, func(echo.Context) error {
 			return echo.NewHTTPError(http.StatusSeeOther).SetInternal(context.DeadlineExceeded)
 		}, nil, unknown},
 		"a handler, 409 by a timeout as its Message": {asIs, nil, func(echo.Context) error { return echo.NewHTTPError(http.StatusConflict, context.DeadlineExceeded) }, nil, unknown},
