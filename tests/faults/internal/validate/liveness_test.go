@@ -100,7 +100,18 @@ func TestFailuresNeedACause(t *testing.T) {
 		}
 	}
 	nothing := func(*builder) {}
+	// A commit that failed during a disruption, and a Begin of the process long after that.
+	besideCommit := func(process int) func(*builder) {
+		return func(t *builder) {
+			t.disrupt("cut", 1000, 2000)
+			t.begin(1, "pay", "a", 500, 600, 1, history.Reject)
+			t.commit("a", "answer", 1100, 1900, history.Unavailable)
+			t.call(process, history.Begin, "pay", 5000, 5100, history.Unavailable)
+		}
+	}
 	runCases(t, []testCase{
+		{"unavailable beside an open commit", besideCommit(1), nil},
+		{"unavailable beside an open commit of another process", besideCommit(2), []string{"errors"}},
 		{"failed", with(history.Failed, 0, nothing), []string{"errors"}},
 		{"failed during a disruption", with(history.Failed, 0, func(t *builder) { t.disrupt("cut", 5000, 5100) }), []string{"errors"}},
 		{"unavailable", with(history.Unavailable, 0, nothing), []string{"errors"}},

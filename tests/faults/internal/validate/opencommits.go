@@ -20,9 +20,22 @@ func isOpenCommit(op *history.Op) bool {
 // process. The server need not have the answer yet, so the call says nothing about the record.
 func (s *summary) isOfOpenCommit(key lock, begin *history.Op) bool {
 	return slices.ContainsFunc(s.calls[key], func(commit *history.Op) bool {
-		return commit.Process == begin.Process && commit.Record == begin.Record && commit.Call <= begin.Return &&
-			(isOpenCommit(commit) || commit.Outcome == history.Deadline && begin.Return-commit.Call >= commitTimeout.Nanoseconds())
+		return commit.Record == begin.Record && mayBeOpen(commit, begin)
 	})
+}
+
+// isBesideOpenCommit reports whether a Begin may have been refused because its process has an open
+// commit of the same key.
+func (s *summary) isBesideOpenCommit(begin *history.Op) bool {
+	return begin.Kind == history.Begin && slices.ContainsFunc(s.calls[lockOf(begin)], func(commit *history.Op) bool {
+		return mayBeOpen(commit, begin)
+	})
+}
+
+// mayBeOpen reports whether a commit may be an open commit of the process of a Begin.
+func mayBeOpen(commit, begin *history.Op) bool {
+	return commit.Process == begin.Process && commit.Call <= begin.Return &&
+		(isOpenCommit(commit) || commit.Outcome == history.Deadline && begin.Return-commit.Call >= commitTimeout.Nanoseconds())
 }
 
 // besideOpenCommits finds attempts that began in a process with an open commit of the same

@@ -55,6 +55,9 @@ func (s *summary) unexplainedOutcome(op *history.Op) string {
 		if op.Wait != 0 && op.Return-op.Call >= op.Wait {
 			return "" // its wait may have ended before any server could answer
 		}
+		if s.isBesideOpenCommit(op) {
+			return "" // sent again after a pause, also when nothing is disrupted any more
+		}
 		return s.unexplainedFailure(op)
 	}
 	return ""
