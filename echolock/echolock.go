@@ -97,8 +97,9 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			c.SetRequest(r.WithContext(ctx))
 			response := c.Response()
 			err = next(c)
-			pass.Returned(context.Cause(ctx))
-			return answerLoss(context.Cause(ctx), c, response, err, pass)
+			ended := context.Cause(ctx)
+			pass.Returned(ended)
+			return answerLoss(ended, c, response, err, pass)
 		}
 	}, nil
 }

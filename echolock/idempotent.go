@@ -144,8 +144,8 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		case err == nil:
 		case lossOf(context.Cause(running.Context()), err) != nil:
 			exchange.Lose()
-		case isEnd(err) && running.Context().Err() != nil:
-			left = err
+		case httpattempt.IsContextEnd(err) && running.Context().Err() != nil:
+			left = err // a middleware that ends the context, such as Echo's ContextTimeout, answers
 			exchange.Fail(0)
 		default:
 			c.Error(err)
@@ -166,12 +166,6 @@ func noteMessages(exchange *httpattempt.Exchange, err error) {
 			}
 		}
 	}
-}
-
-// isEnd reports whether an error is that of an ended context. A middleware that ends
-// the context, such as Echo's ContextTimeout, answers the request.
-func isEnd(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // statusIn returns the status of Echo's own error in err, or 0 if there is none.

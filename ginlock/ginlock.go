@@ -34,8 +34,8 @@ type KeyFunc = core.KeyFunc[*gin.Context]
 // which is cancelled if the lease is lost. The lock is freed when the last handler
 // returns, panics or ends its goroutine, and not before, even if the client
 // disconnects. If the lock is lost and they give no answer, the client gets lease_lost
-// of core.OutcomeOf instead of an empty 200. c.Writer is not replaced. After the lock, c.Request is the request
-// from before the lock again.
+// of core.OutcomeOf instead of an empty 200. c.Writer is not replaced. After the lock,
+// c.Request is the request from before the lock again.
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to
 // another adapter. The middleware is safe for concurrent use.
@@ -74,8 +74,9 @@ func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 		c.Request = r.WithContext(ctx)
 		before := stateOf(c)
 		c.Next()
-		pass.Returned(context.Cause(ctx))
-		if loss := before.lossOf(context.Cause(ctx), c); loss != nil {
+		ended := context.Cause(ctx)
+		pass.Returned(ended)
+		if loss := before.lossOf(ended, c); loss != nil {
 			before.answerLoss(c, loss, pass)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 
 	"github.com/reqlock/reqlock/core"
@@ -128,11 +127,4 @@ func (c *config) isUncertain(f Failure) bool {
 
 // hasUnknown reports whether an error is sent as OUTCOME_UNKNOWN of reqlock: another call that the
 // handler has made is unknown, and an operator may resolve it.
-func hasUnknown(err error) bool {
-	for _, detail := range sent(err).Details() {
-		if info, is := detail.(*errdetails.ErrorInfo); is && info.GetDomain() == domain && info.GetReason() == "OUTCOME_UNKNOWN" {
-			return true
-		}
-	}
-	return false
-}
+func hasUnknown(err error) bool { return reasonIn(sent(err)) == "OUTCOME_UNKNOWN" }

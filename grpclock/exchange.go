@@ -85,14 +85,13 @@ func (x *exchange) isRefusal(err error) bool {
 		link = wrapper.Unwrap()
 	}
 	_, joined := err.(interface{ Unwrap() []error })
-	return !joined && isOurs(last.status) && proto.Equal(sent(err).Proto(), last.status.Proto())
+	return !joined && reasonIn(last.status) != "" && proto.Equal(sent(err).Proto(), last.status.Proto())
 }
 
-// hasRefusal reports whether an error contains the refusal of an interceptor inside. It is false
-// on nil.
+// hasRefusal reports whether an error contains the refusal of an interceptor inside.
 func (x *exchange) hasRefusal(err error) bool {
 	var r *refusal
-	return x != nil && errors.As(err, &r) && r.isInside(x)
+	return errors.As(err, &r) && r.isInside(x)
 }
 
 // runsOn reports whether the call still runs behind an interceptor, or waits for its lock, in

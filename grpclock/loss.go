@@ -3,6 +3,7 @@ package grpclock
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -16,9 +17,10 @@ func isLoss(err error) bool {
 	return outcome.Code == "lease_lost"
 }
 
-// lossOf returns the error of a handler for the client, and whether it is that of a loss. ctx is the context of its lease. If the
-// error has no status of its own, and says that the lease has ended, or the context because of
-// that, the status is that of core.ErrLost. This is no refusal: the call ran.
+// lossOf returns the error of a handler for the client, and whether the handler has lost its lease.
+// ctx is the context of that lease. If the error has no status of its own, and says that the lease
+// has ended, or the context because of that, the status is that of core.ErrLost. This is no
+// refusal: the call ran.
 func lossOf(ctx context.Context, err error) (sent error, lost bool) {
 	if err == nil || statusIn(err) != nil {
 		return err, false
@@ -59,11 +61,7 @@ func hasEnded(err error) bool {
 	case interface{ Unwrap() error }:
 		return hasEnded(err.Unwrap())
 	case interface{ Unwrap() []error }:
-		for _, below := range err.Unwrap() {
-			if hasEnded(below) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(err.Unwrap(), hasEnded)
 	}
 	return false
 }

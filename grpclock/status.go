@@ -80,14 +80,14 @@ func statusIn(err error) *status.Status {
 	return nil
 }
 
-// isOurs reports whether a status is one of StatusOf.
-func isOurs(s *status.Status) bool {
+// reasonIn returns the reason of a status of StatusOf, and "" for any other status.
+func reasonIn(s *status.Status) string {
 	for _, detail := range s.Details() {
 		if info, is := detail.(*errdetails.ErrorInfo); is && info.GetDomain() == domain {
-			return true
+			return info.GetReason()
 		}
 	}
-	return false
+	return ""
 }
 
 func isFailure(s *status.Status) bool { return s.Code() != codes.OK }

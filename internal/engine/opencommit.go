@@ -92,9 +92,11 @@ func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error) bool {
 	return true
 }
 
+var errUnstored = errors.New("the answer of an earlier request with the key is not stored yet")
+
 // errCommitting is the fault of a caller with an attempt during the commit of an attempt that has
 // lost its lease.
-var errCommitting = &store.Fault{Temporary: true, Err: errors.New("the answer of an earlier request with the key is not stored yet")}
+var errCommitting = &store.Fault{Temporary: true, Err: errUnstored}
 
 // openRefusal returns the refusal of a caller with an attempt because of an open commit, or nil
 // if there is none. A copy of the request gets the answer, which is not stored yet. Exception: the
@@ -106,7 +108,7 @@ func (q *queue) openRefusal(own *Attempt) *Refusal {
 	c := q.open
 	switch {
 	case q.contested, isMismatch(c.request.Attempt, own):
-		fault := fmt.Errorf("the answer of an earlier request with the key is not stored yet: %w", c.fault)
+		fault := fmt.Errorf("%w: %w", errUnstored, c.fault)
 		return &Refusal{Reason: Unavailable, Fault: &store.Fault{Temporary: true, Err: fault}}
 	case c.request.Ending == store.Seal:
 		return &Refusal{Reason: Sealed}

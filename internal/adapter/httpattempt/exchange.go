@@ -42,8 +42,8 @@ type Exchange struct {
 func (x *Exchange) Replayed() bool { return x.replayed }
 
 // Run runs the handler of a request on a Recorder, with the context of the attempt. Then it
-// ends the attempt, and sends the recorded answer to w.
-// If CutOff then returns an error, nothing was sent.
+// ends the attempt, and sends the recorded answer to w. If CutOff then returns an error, nothing
+// was sent.
 //
 // If the handler panics or ends its goroutine, the recorded answer is dropped: w and its
 // header are as before. The panic goes on.
@@ -116,11 +116,7 @@ func (x *Exchange) NoteTimeout(err error) { x.timedOut = x.timedOut || isTimeout
 
 // Lose reports that the handler has failed because it, or what it did, has lost a lease. If it has
 // answered, Lose does nothing. Otherwise CutOff answers.
-func (x *Exchange) Lose() {
-	x.recorder.mu.Lock()
-	defer x.recorder.mu.Unlock()
-	x.recorder.broken = true
-}
+func (x *Exchange) Lose() { x.pass.Break() }
 
 // Bypass reports that the handler has answered on the connection without the Recorder, with the
 // status.

@@ -22,7 +22,7 @@ func LossOf(ended, err error) error {
 	switch {
 	case err != nil && IsLoss(err):
 		return err
-	case ended != nil && IsLoss(ended) && (err == nil || isContextEnd(err)):
+	case ended != nil && IsLoss(ended) && (err == nil || IsContextEnd(err)):
 		return ended
 	}
 	return nil
@@ -30,7 +30,7 @@ func LossOf(ended, err error) error {
 
 // isTimeout reports whether an error says that the time of the handler, of its lease, or of a
 // connection was over, so that what the handler did may have taken effect.
-func isTimeout(err error) bool { return isContextEnd(err) || IsLoss(err) || hasTimeout(err) }
+func isTimeout(err error) bool { return IsContextEnd(err) || IsLoss(err) || hasTimeout(err) }
 
 // hasTimeout reports whether the method Timeout of an error, or of one below, reports true.
 func hasTimeout(err error) bool {
@@ -46,7 +46,7 @@ func hasTimeout(err error) bool {
 	return false
 }
 
-// isContextEnd reports whether an error says that a context has ended.
-func isContextEnd(err error) bool {
+// IsContextEnd reports whether an error says that a context has ended.
+func IsContextEnd(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

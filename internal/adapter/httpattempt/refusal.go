@@ -53,8 +53,8 @@ func (r *Recorder) noteWrite(n int) {
 }
 
 // noteReturned records the error that a handler has returned to its framework, and the status
-// that it asks for, or 0. If the error is the refusal, and nothing is answered yet, the framework answers with the refusal. If it wraps the
-// refusal, the framework may answer with another one.
+// that it asks for, or 0. If the error is the refusal, and nothing is answered yet, the framework
+// answers with the refusal. If it wraps the refusal, the framework may answer with another one.
 func (r *Recorder) noteReturned(err error, status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
