@@ -113,7 +113,6 @@ func (l *lane) abandon(b *batch) {
 		c.overdue = true
 	}
 	l.noteAbandoned(b)
-	l.health.diagnose(b.sends[0].call.Key)
 	l.inFlight = nil
 	l.pipeline.reloadSlots()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,8 +27,6 @@ type fake struct {
 	begun   time.Time
 	batches chan *fakeBatch
 	over    chan struct{} // closed at the end of the test
-	dials   atomic.Int64
-	dialErr error // of each dial; nil is an error of no meaning
 }
 
 // errOver is the error of the commands that a test has left unanswered.
@@ -78,11 +75,7 @@ func (f *fake) open(rdb redis.UniversalClient, replicas command.Replicas) {
 }
 
 // dial connects to nothing.
-func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
-	f.dials.Add(1)
-	if f.dialErr != nil {
-		return nil, f.dialErr
-	}
+func (*fake) dial(context.Context, string, string) (net.Conn, error) {
 	return nil, errors.New("no network")
 }
 

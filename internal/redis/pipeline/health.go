@@ -29,15 +29,14 @@ type health struct {
 	lastServed atomic.Int64 // when a reply last arrived: nanoseconds since Pipeline.begun
 	isUnserved atomic.Bool  // since is set
 
-	mu        sync.Mutex
-	since     time.Time // zero if the last command was served
-	why       error     // the last failure
-	dialErr   error     // the last failure to connect
-	key       []byte    // the Redis key of the first command that failed
-	probing   bool      // a probe is in flight, or its timer is set
-	probes    int       // since the last reply
-	timer     *time.Timer
-	diagnosed time.Time // when diagnose last ran
+	mu      sync.Mutex
+	since   time.Time // zero if the last command was served
+	why     error     // the last failure
+	dialErr error     // the last failure to connect
+	key     []byte    // the Redis key of the first command that failed
+	probing bool      // a probe is in flight, or its timer is set
+	probes  int       // since the last reply
+	timer   *time.Timer
 }
 
 // noteHealth records the result of a batch: now is when its replies had arrived.
@@ -65,7 +64,7 @@ func (h *health) served(now time.Time) {
 	if h.since.IsZero() {
 		return
 	}
-	h.since, h.why, h.dialErr, h.diagnosed, h.key, h.probes = time.Time{}, nil, nil, time.Time{}, nil, 0
+	h.since, h.why, h.dialErr, h.key, h.probes = time.Time{}, nil, nil, nil, 0
 	h.isUnserved.Store(false)
 	h.pipeline.unserved.Add(-1)
 	if h.timer != nil && h.timer.Stop() {
