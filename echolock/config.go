@@ -2,8 +2,6 @@ package echolock
 
 import (
 	"errors"
-	"fmt"
-	"runtime"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
@@ -70,20 +68,4 @@ func (config *Config) complete() error {
 		config.ErrorHandler = WriteError
 	}
 	return nil
-}
-
-// view is l.With, but returns an error for an invalid setting, where l.With panics.
-func view(l *core.Locker, opts []core.Option) (with *core.Locker, err error) {
-	defer func() {
-		switch caught := recover().(type) {
-		case nil:
-		case runtime.Error:
-			panic(caught)
-		case error:
-			err = caught
-		default:
-			err = fmt.Errorf("%v", caught)
-		}
-	}()
-	return l.With(opts...), nil
 }

@@ -65,10 +65,10 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 	if err := adapter.CheckScope("Middleware", false, config.Options); err != nil {
 		return nil, err
 	}
-	l, err := view(config.Locker, config.Options)
-	if err != nil {
+	if err := config.Locker.CheckOptions(config.Options...); err != nil {
 		return nil, err
 	}
+	l := config.Locker.With(config.Options...)
 	keys := append([]KeyFunc{config.Key}, config.Also...)
 	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
 		return nil, err

@@ -70,10 +70,10 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 	if err := adapter.CheckScope("Idempotent", true, config.Options); err != nil {
 		return nil, err
 	}
-	l, err := view(config.Locker, config.Options)
-	if err != nil {
+	if err := config.Locker.CheckOptions(config.Options...); err != nil {
 		return nil, err
 	}
+	l := config.Locker.With(config.Options...)
 	endpoint, err := httpattempt.New(adapter, l, config.Key, readBody, config.settings())
 	if err != nil {
 		return nil, err
