@@ -126,7 +126,6 @@ func (s *settings) engineConfig(process string) engine.Config {
 		Process:         process,
 		Bound:           s.commandTimeout,
 		FailFast:        s.failFast,
-		MaxWaiters:      s.maxWaiters,
 		MaxTotalWaiters: s.maxTotal,
 		MaxOpenCommits:  s.openCommits,
 		MaxOpenBytes:    int64(s.openBytes),

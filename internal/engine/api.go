@@ -37,8 +37,7 @@ type Request struct {
 	// MinHold keeps the key locked for at least this time from the grant: see keep.go. 0 does
 	// not. It has no effect on an Attempt, and none on a shared lease.
 	MinHold time.Duration
-	// MaxWaiters limits the waiters for the key when this caller has to wait; 0 is
-	// Config.MaxWaiters.
+	// MaxWaiters limits the waiters for the key when this caller has to wait.
 	MaxWaiters int
 	// Renew keeps the lease alive for as long as it is held.
 	Renew bool

@@ -197,7 +197,7 @@ func (q *queue) noteContention() {
 	if w == nil {
 		return
 	}
-	if n := q.queuedForKey(); n > 0 && n == q.maxWaiters(w) {
+	if n := q.queuedForKey(); n > 0 && n == w.hold.request.MaxWaiters {
 		q.refuseLast()
 		if w.list == nil {
 			return

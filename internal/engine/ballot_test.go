@@ -175,7 +175,7 @@ func TestBallotLostBetweenHoldersIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, v, _ := newVotingEngine(t, func(int, storetest.AnyRequest) (store.Answer, error) { return grantedAnswer(), nil })
 		e.store = losingStore{v}
-		unrenewed := Request{Key: "k", TTL: 10 * time.Second, Wait: WaitForever}
+		unrenewed := Request{Key: "k", TTL: 10 * time.Second, MaxWaiters: 1000, Wait: WaitForever}
 		first := hold(t, e, unrenewed)
 		second := make(chan *Hold)
 		go func() { second <- hold(t, e, unrenewed) }()

@@ -24,7 +24,7 @@ func TestCloseRefusesWaitersAndWaitsForHolders(t *testing.T) {
 		s.set("other", "foreign", time.Hour)
 		poller := make(chan error)
 		go func() {
-			_, err := e.Acquire(t.Context(), Request{Key: "other", TTL: time.Second, Wait: WaitForever})
+			_, err := e.Acquire(t.Context(), Request{Key: "other", TTL: time.Second, MaxWaiters: 1000, Wait: WaitForever})
 			poller <- err
 		}()
 		synctest.Wait()

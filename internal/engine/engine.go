@@ -22,9 +22,8 @@ type Config struct {
 	// Bound is how long a command may take; a command takes a quarter of its TTL at
 	// most.
 	Bound time.Duration
-	// MaxWaiters limits the waiters for one key, and MaxTotalWaiters those for all keys
-	// together.
-	MaxWaiters, MaxTotalWaiters int
+	// MaxTotalWaiters limits the waiters for all keys together.
+	MaxTotalWaiters int
 	// MaxOpenCommits and MaxOpenBytes limit the open commits, and their bytes: see openCommit.
 	MaxOpenCommits int
 	MaxOpenBytes   int64
@@ -79,7 +78,7 @@ func New(s store.Store, c Config) *Engine {
 		process: c.Process,
 		bound:   c.Bound,
 		ballots: c.Ballots, failFast: c.FailFast,
-		limits:  limits{perKey: c.MaxWaiters, total: c.MaxTotalWaiters},
+		limits:  limits{total: c.MaxTotalWaiters},
 		open:    openCommits{maxCount: int64(c.MaxOpenCommits), maxBytes: c.MaxOpenBytes},
 		seed:    maphash.MakeSeed(),
 		closing: make(chan struct{}),

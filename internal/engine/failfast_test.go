@@ -228,7 +228,7 @@ func TestFailFastCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeStore(newFakeServer(), "me")
-		e := New(s, Config{Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10, Hooks: Hooks{Cause: func(l Loss) error { return lossError{l} }}})
+		e := New(s, Config{Process: "me", Bound: bound, MaxTotalWaiters: 10, Hooks: Hooks{Cause: func(l Loss) error { return lossError{l} }}})
 		s.setDown(true)
 		time.Sleep(time.Hour)
 		begun := time.Now()

@@ -19,9 +19,9 @@ func TestHandOffSendsAtMostOneCommand(t *testing.T) {
 		fresh bool     // the next holder has another token
 	}{
 		{"enough validity", 0, request(WaitForever), nil, false},
-		{"a longer TTL", 0, Request{Key: "k", TTL: time.Minute, Wait: WaitForever, Renew: true}, []string{"renew"}, false},
-		{"a shorter TTL", 0, Request{Key: "k", TTL: time.Second, Wait: WaitForever, Renew: true}, nil, false},
-		{"no renewal", 0, Request{Key: "k", TTL: time.Second, Wait: WaitForever}, []string{"renew"}, false},
+		{"a longer TTL", 0, Request{Key: "k", TTL: time.Minute, MaxWaiters: 1000, Wait: WaitForever, Renew: true}, []string{"renew"}, false},
+		{"a shorter TTL", 0, Request{Key: "k", TTL: time.Second, MaxWaiters: 1000, Wait: WaitForever, Renew: true}, nil, false},
+		{"no renewal", 0, Request{Key: "k", TTL: time.Second, MaxWaiters: 1000, Wait: WaitForever}, []string{"renew"}, false},
 		{"the budget is over", time.Second, request(WaitForever), []string{"release"}, true},
 	}
 	for _, test := range tests {

@@ -263,14 +263,15 @@ func TestWaitDuringSubscribeTimesOut(t *testing.T) {
 func TestCallerWithoutRoomTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for want, limit := range map[Reason]func(*limits) *int{
-			Overloaded: func(l *limits) *int { return &l.total },
-			QueueFull:  func(l *limits) *int { return &l.perKey },
+		for want, limit := range map[Reason]func(*Engine, *Request){
+			Overloaded: func(e *Engine, _ *Request) { e.limits.total = 0 },
+			QueueFull:  func(_ *Engine, r *Request) { r.MaxWaiters = 0 },
 		} {
 			e, s, _ := newEngine()
-			*limit(&e.limits) = 0
+			r := request(store.InlineTime - 1)
+			limit(e, &r)
 			s.set("k", "other:1", time.Hour)
-			_, err := e.Acquire(t.Context(), request(store.InlineTime-1))
+			_, err := e.Acquire(t.Context(), r)
 			if reasonOf(t, err) != want {
 				t.Errorf("%v", err)
 			}

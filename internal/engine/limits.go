@@ -4,16 +4,8 @@ import "sync/atomic"
 
 // limits are the maximum numbers of waiters.
 type limits struct {
-	perKey, total int
-	waiting       atomic.Int64 // for all keys
-}
-
-// maxWaiters returns how many callers may wait for the key if the waiter is one of them.
-func (l *waitlist) maxWaiters(w *waiter) int {
-	if most := w.hold.request.MaxWaiters; most > 0 {
-		return most
-	}
-	return l.root.engine.limits.perKey
+	total   int
+	waiting atomic.Int64 // for all keys
 }
 
 // queuedForKey returns how many callers with any limit wait for the key.
@@ -28,7 +20,7 @@ func (l *waitlist) queuedForKey() int {
 // refuseLast refuses one waiter: the last one that allows no more waiters than there are.
 func (l *waitlist) refuseLast() {
 	for w := l.last; w != nil; w = w.prev {
-		if l.queuedForKey() >= l.maxWaiters(w) {
+		if l.queuedForKey() >= w.hold.request.MaxWaiters {
 			l.refuse(w, &Refusal{Reason: QueueFull})
 			return
 		}
@@ -39,7 +31,7 @@ func (l *waitlist) refuseLast() {
 // room, and nil otherwise.
 func (l *waitlist) markQueued(w *waiter) *Refusal {
 	limits := &l.root.engine.limits
-	if l.queuedForKey() >= l.maxWaiters(w) {
+	if l.queuedForKey() >= w.hold.request.MaxWaiters {
 		return &Refusal{Reason: QueueFull}
 	}
 	if limits.waiting.Add(1) > int64(limits.total) {

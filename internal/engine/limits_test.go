@@ -10,17 +10,15 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// startWaiters makes n callers wait for a key. It returns how many of them were refused
+// startWaiters makes n callers wait. It returns how many of them were refused
 // at once, by reason.
-func startWaiters(t *testing.T, e *Engine, key string, n int) (refused map[Reason]int) {
+func startWaiters(t *testing.T, e *Engine, r Request, n int) (refused map[Reason]int) {
 	t.Helper()
 	var mu sync.Mutex
 	refused = make(map[Reason]int)
 	begun := time.Now()
 	for range n {
 		go func() {
-			r := request(WaitForever)
-			r.Key = key
 			h, err := e.Acquire(t.Context(), r)
 			if err != nil {
 				mu.Lock()
@@ -38,6 +36,13 @@ func startWaiters(t *testing.T, e *Engine, key string, n int) (refused map[Reaso
 	time.Sleep(2 * storeDelay)
 	synctest.Wait()
 	return refused
+}
+
+// waiterOf returns the request of a waiter for a key in a queue of at most n.
+func waiterOf(key string, n int) Request {
+	r := request(WaitForever)
+	r.Key, r.MaxWaiters = key, n
+	return r
 }
 
 // storeDelay is how long a slow store takes to answer.
@@ -70,9 +75,8 @@ func TestWaitersOfOneKeyAreLimited(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, s, _ := newEngine()
-				e.limits.perKey = 5
 				free := start(t, e, s)
-				if refused := startWaiters(t, e, "k", 8); refused[QueueFull] != 3 || len(refused) != 1 {
+				if refused := startWaiters(t, e, waiterOf("k", 5), 8); refused[QueueFull] != 3 || len(refused) != 1 {
 					t.Errorf("refused %v, want 3 of 8", refused)
 				}
 				if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
@@ -80,7 +84,7 @@ func TestWaitersOfOneKeyAreLimited(t *testing.T) {
 				}
 				free()
 				time.Sleep(time.Minute)
-				if refused := startWaiters(t, e, "k", 1); len(refused) != 0 || e.limits.waiting.Load() != 0 {
+				if refused := startWaiters(t, e, waiterOf("k", 5), 1); len(refused) != 0 || e.limits.waiting.Load() != 0 {
 					t.Errorf("the queue is empty again: refused %v", refused)
 				}
 			})
@@ -97,13 +101,13 @@ func TestWaitersOfAllKeysAreLimited(t *testing.T) {
 		for _, key := range []string{"a", "b", "c"} {
 			s.set(key, "foreign", time.Minute)
 		}
-		if refused := startWaiters(t, e, "a", 3); len(refused) != 0 {
+		if refused := startWaiters(t, e, waiterOf("a", 1000), 3); len(refused) != 0 {
 			t.Errorf("refused %v", refused)
 		}
-		if refused := startWaiters(t, e, "b", 3); refused[Overloaded] != 1 || len(refused) != 1 {
+		if refused := startWaiters(t, e, waiterOf("b", 1000), 3); refused[Overloaded] != 1 || len(refused) != 1 {
 			t.Errorf("refused %v, want 1", refused)
 		}
-		if refused := startWaiters(t, e, "c", 1); refused[Overloaded] != 1 {
+		if refused := startWaiters(t, e, waiterOf("c", 1000), 1); refused[Overloaded] != 1 {
 			t.Errorf("refused %v: the first waiter of a queue has to wait, too", refused)
 		}
 		// A caller that does not have to wait is not refused.
@@ -117,7 +121,7 @@ func TestWaitersOfAllKeysAreLimited(t *testing.T) {
 			defer release(t, h)
 		}
 		time.Sleep(2 * time.Minute)
-		if refused := startWaiters(t, e, "a", 5); len(refused) != 0 || e.limits.waiting.Load() != 0 {
+		if refused := startWaiters(t, e, waiterOf("a", 1000), 5); len(refused) != 0 || e.limits.waiting.Load() != 0 {
 			t.Errorf("the queues are empty again: refused %v", refused)
 		}
 	})
@@ -129,7 +133,6 @@ func TestFirstWaiterKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		e.limits.perKey = 2
 		s.set("k", "foreign", time.Second)
 		s.before.set(func(transition string, _ storetest.AnyRequest) error {
 			if transition == "take" {
@@ -140,7 +143,7 @@ func TestFirstWaiterKeepsItsPlace(t *testing.T) {
 		var reasons [3]Reason
 		for i := range reasons {
 			go func() {
-				h, err := e.Acquire(t.Context(), request(WaitForever))
+				h, err := e.Acquire(t.Context(), waiterOf("k", 2))
 				if err != nil {
 					reasons[i] = reasonOf(t, err)
 					return
@@ -161,17 +164,17 @@ func TestLeavingCallerMakesRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, _, _ := newEngine()
-		e.limits.perKey, e.limits.total = 1, 1
+		e.limits.total = 1
 		h := hold(t, e, request(0))
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = e.Acquire(ctx, request(WaitForever)) }()
+		go func() { _, _ = e.Acquire(ctx, waiterOf("k", 1)) }()
 		synctest.Wait()
-		if refused := startWaiters(t, e, "k", 1); refused[QueueFull] != 1 {
+		if refused := startWaiters(t, e, waiterOf("k", 1), 1); refused[QueueFull] != 1 {
 			t.Errorf("refused %v", refused)
 		}
 		cancel()
 		synctest.Wait()
-		if refused := startWaiters(t, e, "k", 1); len(refused) != 0 {
+		if refused := startWaiters(t, e, waiterOf("k", 1), 1); len(refused) != 0 {
 			t.Errorf("refused %v", refused)
 		}
 		release(t, h)

@@ -54,7 +54,7 @@ func newEngine() (*Engine, *fakeStore, *recorder) { return newEngineOn(newFakeSe
 func newEngineOn(server *fakeServer, process string) (*Engine, *fakeStore, *recorder) {
 	s, r := newFakeStore(server, process), &recorder{}
 	e := New(s, Config{
-		Process: process, Bound: bound, MaxWaiters: 1000, MaxTotalWaiters: 2000, FailFast: failFast,
+		Process: process, Bound: bound, MaxTotalWaiters: 2000, FailFast: failFast,
 		MaxOpenCommits: 10, MaxOpenBytes: 1000,
 		Hooks: Hooks{Observe: r.observe, Cause: func(l Loss) error { return lossError{l} }},
 	})
@@ -69,7 +69,7 @@ func (e *Engine) queueCount() (n int) {
 
 // request returns the request that most tests use.
 func request(wait time.Duration) Request {
-	return Request{Key: "k", TTL: 10 * time.Second, Wait: wait, Renew: true}
+	return Request{Key: "k", TTL: 10 * time.Second, MaxWaiters: 1000, Wait: wait, Renew: true}
 }
 
 // hold acquires or fails the test.

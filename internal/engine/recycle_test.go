@@ -17,7 +17,7 @@ func TestWaitingEventReadsNoRecycledQueue(t *testing.T) {
 	t.Parallel()
 	s := newFakeStore(newFakeServer(), "me")
 	e := New(s, Config{
-		Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10,
+		Process: "me", Bound: bound, MaxTotalWaiters: 10,
 		Hooks: Hooks{Observe: func(Event) {}, Cause: func(l Loss) error { return lossError{l} }},
 	})
 	s.set("k", "other:1", time.Hour)

@@ -135,15 +135,19 @@ func TestWaitersOfAllLimitsCountTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(2)
 		e := p.engines[1]
-		e.limits.perKey = 6
+		atMost := func(limit store.Limit) Request {
+			r := sharing(limit, WaitForever)
+			r.MaxWaiters = 6
+			return r
+		}
 		writer := hold(t, p.engines[0], request(0))
 		for _, limit := range []store.Limit{store.Exclusive, store.Unlimited, 3} {
 			for range 2 {
-				waiting(t, e, sharing(limit, WaitForever), func(*Hold) {})
+				waiting(t, e, atMost(limit), func(*Hold) {})
 			}
 		}
 		for _, limit := range []store.Limit{store.Exclusive, store.Unlimited, 3, 4} {
-			if _, err := e.Acquire(t.Context(), sharing(limit, WaitForever)); reasonOf(t, err) != QueueFull {
+			if _, err := e.Acquire(t.Context(), atMost(limit)); reasonOf(t, err) != QueueFull {
 				t.Errorf("limit %d: %v", limit, err)
 			}
 		}

@@ -36,7 +36,7 @@ func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
 	}{
 		{
 			"a renewal before a pass", "renew", 2 * time.Minute, 0,
-			Request{Key: "k", TTL: time.Minute, Wait: time.Hour, Renew: true},
+			Request{Key: "k", TTL: time.Minute, MaxWaiters: 1000, Wait: time.Hour, Renew: true},
 			2,
 		},
 		// The key stays with the process, under the token that rejoined.

@@ -77,7 +77,7 @@ func (v *votingStore) questions() []storetest.AnyRequest {
 func newVotingEngine(t *testing.T, vote func(n int, r storetest.AnyRequest) (store.Answer, error)) (*Engine, *votingStore, *recorder) {
 	v, r := &votingStore{vote: vote}, &recorder{}
 	e := New(v, Config{
-		Process: "me", Bound: bound, MaxWaiters: 10, MaxTotalWaiters: 10, Ballots: true,
+		Process: "me", Bound: bound, MaxTotalWaiters: 10, Ballots: true,
 		Hooks: Hooks{Observe: r.observe, Cause: func(l Loss) error { return lossError{l} }},
 	})
 	t.Cleanup(func() {
