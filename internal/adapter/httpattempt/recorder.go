@@ -87,7 +87,7 @@ func (r *Recorder) begin(status int) {
 		r.declared = length
 	}
 	r.kept = record.Answer{Status: status, Header: changed(r.filter, r.before, r.sent)}
-	r.room = r.limit - len(record.Encode(nil, r.kept))
+	r.room = r.limit - record.Len(r.kept)
 }
 
 // Write writes a part of the body. If no status is written yet, Write sets 200 first.

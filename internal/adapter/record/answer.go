@@ -24,12 +24,15 @@ type Answer struct {
 // bytes. The body is the rest.
 func Encode(dst []byte, a Answer) []byte {
 	start := len(dst)
-	dst = beginFrame(slices.Grow(dst, frameLen+binary.MaxVarintLen16+headerLen(a.Header)+len(a.Body)), kindHTTP)
+	dst = beginFrame(slices.Grow(dst, Len(a)), kindHTTP)
 	dst = binary.AppendUvarint(dst, uint64(a.Status)) //nolint:gosec // a negative one is refused when it is read
 	dst = appendHeader(dst, a.Header)
 	dst = append(dst, a.Body...)
 	return endFrame(dst, start)
 }
+
+// Len returns the length in bytes of the record of an answer.
+func Len(a Answer) int { return frameLen + numberLen(a.Status) + headerLen(a.Header) + len(a.Body) }
 
 // Decode reads a record that Encode wrote. It returns the complete answer, or ErrDamaged,
 // ErrVersion or ErrKind. An answer has exactly one record: any other encoding of it is

@@ -74,6 +74,9 @@ func TestRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := record.Encode(nil, a)
+			if n := record.Len(a); n != len(b) {
+				t.Errorf("Len is %d, and the record has %d bytes", n, len(b))
+			}
 			got, err := record.Decode(b)
 			if err != nil || !same(got, a) || got.Header == nil {
 				t.Errorf("%+v, %v; want %+v", got, err, a)

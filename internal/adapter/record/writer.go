@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/binary"
 	"maps"
+	"math/bits"
 	"slices"
 )
 
@@ -24,14 +25,20 @@ func appendHeader(dst []byte, h map[string][]string) []byte {
 	return dst
 }
 
-// headerLen returns the approximate length of an encoded header, in bytes.
+// headerLen returns the length of an encoded header, in bytes.
 func headerLen(h map[string][]string) int {
-	n := binary.MaxVarintLen16
+	n := numberLen(len(h))
 	for name, values := range h {
-		n += 2*binary.MaxVarintLen16 + len(name)
+		n += textLen(name) + numberLen(len(values))
 		for _, value := range values {
-			n += binary.MaxVarintLen16 + len(value)
+			n += textLen(value)
 		}
 	}
 	return n
 }
+
+// textLen returns the length of an encoded text, in bytes.
+func textLen(text string) int { return numberLen(len(text)) + len(text) }
+
+// numberLen returns the length of n as a varint, in bytes.
+func numberLen(n int) int { return (bits.Len64(uint64(n)|1) + 6) / 7 } //nolint:gosec // as in Encode
