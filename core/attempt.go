@@ -177,10 +177,19 @@ func (a *Attempt) MaxRecord() int { return a.locker.settings.maxRecord }
 // processes, as after a crash, see WithInterrupted. It is ctx's error if ctx ended first. If
 // the Attempt is a replay, there is another error.
 func (a *Attempt) Commit(ctx context.Context, record []byte) error {
+	if len(record) <= a.MaxRecord() {
+		record = bytes.Clone(record)
+	}
+	return a.CommitOwned(ctx, record)
+}
+
+// CommitOwned is Commit without a copy of the record, whose bytes the caller must not change any
+// more. It is for an adapter of your own that has just encoded an answer.
+func (a *Attempt) CommitOwned(ctx context.Context, record []byte) error {
 	if len(record) > a.MaxRecord() {
 		return a.Seal(ctx)
 	}
-	return a.end(ctx, engine.Commit, bytes.Clone(record))
+	return a.end(ctx, engine.Commit, record)
 }
 
 // Seal ends the attempt as Commit does, but stores no answer: later requests with the key

@@ -52,7 +52,7 @@ func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, han
 	case core.StoreAnswer:
 		end = a.Seal // also if encoding panics
 		if record, ok := exchange.metadata.encode(reply, err); ok {
-			end = func(ctx context.Context) error { return a.Commit(ctx, record) }
+			end = func(ctx context.Context) error { return a.CommitOwned(ctx, record) }
 		}
 	}
 	pushBack(ctx, err)

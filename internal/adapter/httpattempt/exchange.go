@@ -139,7 +139,7 @@ func (x *Exchange) end(ctx context.Context, cut error) error {
 		if !replayable || x.failed || x.bypassed {
 			_ = x.attempt.Seal(ctx)
 		} else {
-			_ = x.attempt.Commit(ctx, record.Encode(nil, answer))
+			_ = x.attempt.CommitOwned(ctx, record.Encode(nil, answer))
 		}
 		return nil
 	}
