@@ -9,7 +9,7 @@ import (
 
 // Check finds out whether Redis does all that this Locker needs: rights, role, version,
 // scripts, pub/sub, and the replicas of WithReplicas. It takes and releases a lock, and runs
-// an idempotent request, under a key of its own: the prefix, "check:" and 128 random bits. It
+// an idempotent request, under a key of its own: the prefix, "check:" and a random UUID. It
 // then deletes what is left of the key. If Redis seems to lose keys, it does all this once
 // more, under another key. Without Check, requests would find a problem later.
 //

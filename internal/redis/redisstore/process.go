@@ -1,13 +1,14 @@
 package redisstore
 
 import (
-	"crypto/rand"
 	"encoding/hex"
+
+	"github.com/google/uuid"
 )
 
-// NewProcess returns a new random id of a process, of 32 hex digits: see New.
+// NewProcess returns a new id of a process: a random UUID (RFC 9562, version 4) as 32 hex digits,
+// without hyphens. See New.
 func NewProcess() string {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never returns an error
+	id := uuid.New()
 	return hex.EncodeToString(id[:])
 }
