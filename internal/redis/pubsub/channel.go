@@ -10,9 +10,8 @@ type shardChannel struct {
 	lock string // the name of the lock
 	name string
 
-	listeners  int
-	linger     *time.Timer // removes the channel; nil while there are listeners
-	stopShared func()      // stops the key's listener on the shared subscription; nil before the fallback
+	listeners int
+	linger    *time.Timer // removes the channel; nil while there are listeners
 
 	conn         *shardConn    // the connection with the subscription; nil without one
 	isConfirmed  bool          // by the server

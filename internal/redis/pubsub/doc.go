@@ -23,9 +23,7 @@
 // the master does not count it. So the package checks the master of a new channel for some
 // seconds. While a slot is being moved, its waiters depend on their timers.
 //
-// A cluster older than Redis 7 has no sharded channels. There the process uses its one
-// channel, and a script hands a key to the first waiter with or without a subscription. A
-// process whose user may not use sharded channels subscribes to its one channel at the
+// A process whose user may not use sharded channels subscribes to its one channel at the
 // masters of its keys.
 //
 // # Processes of both kinds

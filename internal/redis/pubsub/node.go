@@ -169,7 +169,7 @@ func (s *shardedSubscriptions) disconnect(c *shardConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(c)
-	if s.closed || s.isFallback {
+	if s.closed {
 		return
 	}
 	for _, channel := range c.channels {
@@ -190,11 +190,9 @@ func (s *shardedSubscriptions) remove(c *shardConn) {
 // noteMasters sets the mode. The process knows of many masters if it listens at more than
 // one now. The caller has locked mu.
 func (s *shardedSubscriptions) noteMasters() {
-	switch {
-	case s.isFallback:
-	case len(s.conns) > 1:
+	if len(s.conns) > 1 {
 		s.setMode(manyMasters)
-	default:
+	} else {
 		s.setMode(oneMaster)
 	}
 }

@@ -110,10 +110,6 @@ func (c *shardConn) handleError(text string) {
 	if r.kind != subscribe {
 		return
 	}
-	if strings.HasPrefix(text, "ERR unknown command") {
-		s.fallBack()
-		return
-	}
 	isForbidden := strings.HasPrefix(text, "NOPERM")
 	if isForbidden && s.isPlain == (r.name == s.shared.channel) {
 		s.isPlain = !s.isPlain

@@ -22,7 +22,7 @@ type shardedSubscriptions struct {
 	hintDecoder
 	rdb    topology.Cluster
 	timing timing
-	shared *sharedSubscription // for servers without sharded channels
+	shared *sharedSubscription // has the channel of the process
 	// setMode is called with the mode in which scripts publish: see Subscriber.Mode.
 	setMode func(mode string)
 	work    *inflight.Counter
@@ -37,7 +37,6 @@ type shardedSubscriptions struct {
 	pending      channelHeap // channels to resolve: see resolve
 	isResolving  bool        // the goroutine of resolve runs
 	isTableStale bool        // the client's slot table may be stale
-	isFallback   bool        // all listeners use the shared subscription
 	isPlain      bool        // an ACL forbids sharded channels: see handleError
 	closed       bool
 }
@@ -58,11 +57,8 @@ func (s *shardedSubscriptions) listen(key string) (ready <-chan struct{}, stop f
 	lock := s.names.Lock(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closed:
+	if s.closed {
 		return make(chan struct{}), func() {}
-	case s.isFallback:
-		return s.shared.listen(key)
 	}
 	c := s.channels[lock]
 	if c == nil {
@@ -86,11 +82,7 @@ func (s *shardedSubscriptions) stop(c *shardChannel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.listeners--
-	switch {
-	case c.listeners > 0 || s.closed:
-	case c.stopShared != nil:
-		c.stopShared()
-	default:
+	if c.listeners == 0 && !s.closed {
 		c.linger = time.AfterFunc(s.timing.linger, func() { s.removeIdle(c) })
 	}
 }

@@ -180,7 +180,7 @@ const (
 	rightToChannel
 )
 
-// refusedRight returns the right that is missing according to a reply. Redis 6, 7.0 and 7.2 use
+// refusedRight returns the right that is missing according to a reply. Redis 7.0 and 7.2 use
 // different texts, and again other texts for errors in scripts.
 func refusedRight(reply string) right {
 	inScript := strings.HasPrefix(reply, "ERR ") && (strings.Contains(reply, "The user executing the script can't") ||
@@ -200,14 +200,14 @@ func refusedRight(reply string) right {
 }
 
 // unknownCommand matches the error reply to an unknown command. In the reply to a script, Redis
-// adds its name, and Redis 6 also adds the position in the script. Valkey does not add its name.
+// adds its name. Valkey does not.
 var unknownCommand = regexp.MustCompile(`(?i)^ERR (.*[: ])?unknown (redis |valkey )?command\b`)
 
 // isUnknown reports whether a reply is the error of an unknown command.
 func isUnknown(reply string) bool { return unknownCommand.MatchString(reply) }
 
-// quoted matches the name of a command in a reply. Redis 6 quotes it with backticks.
-var quoted = regexp.MustCompile("['`]([A-Za-z|_-]+)['`]")
+// quoted matches the name of a command in a reply.
+var quoted = regexp.MustCompile(`'([A-Za-z|_-]+)'`)
 
 // namedCommand returns the command that a reply names, or "".
 func namedCommand(reply string) string {
@@ -236,5 +236,5 @@ func unknownAdvice(commands ...string) string {
 		what = "a command that reqlock's scripts need"
 	}
 	return "redis does not have " + what +
-		": reqlock needs redis 6.0.6 or newer with scripts and pub/sub, and without disabled or renamed commands"
+		": reqlock needs redis 7.0 or newer with scripts and pub/sub, and without disabled or renamed commands"
 }

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
@@ -8,12 +9,28 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
+// oldServerError is the reply of a server that does not know SET with both NX and GET.
+type oldServerError struct{}
+
+func (oldServerError) Error() string {
+	return "ERR syntax error: the server is older than redis 7.0, which reqlock needs for SET with NX and GET"
+}
+
+// RedisError marks the error as one that a server sent.
+func (oldServerError) RedisError() {}
+
 // decodeTake decodes the reply to SET NX, which says whether it has set the key, or to SET NX
 // GET, which has the value before. If that is the token of the request, an earlier send has
 // set it, at the earliest when the operation began.
 func decodeTake(r pipeline.Reply, x *operation) (store.Answer, error) {
-	if r.Err != nil {
+	switch {
+	case r.Err != nil && x.script == nil && strings.HasPrefix(r.Err.Error(), "ERR syntax error"):
+		return store.Answer{}, oldServerError{}
+	case r.Err != nil:
 		return store.Answer{}, r.Err
+	}
+	if !x.store.isModern.Load() {
+		x.store.isModern.Store(true)
 	}
 	held := store.Answer{Granted: true, Since: r.Sent, Waiting: store.WaitingUnknown}
 	switch value := r.Value.(type) {

@@ -26,6 +26,7 @@ func TestRemainingTimeIsAnUpperBound(t *testing.T) {
 // operationFor returns the operation that a request would start.
 func operationFor(r storetest.AnyRequest) *operation {
 	return &operation{
+		store: &Store{},
 		details: details{
 			target: r.Target(), withHolder: r.WithHolder, fences: r.Fences, attempt: r.Attempt, rejoin: r.Rejoin,
 			ending: r.Release().Ending,

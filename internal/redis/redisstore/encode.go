@@ -118,33 +118,27 @@ func boolArg(b bool) int {
 // Command returns the command of a send. The first send has the brief form where that is
 // usually enough: SET without GET, with a cheap reply if the key is free, and a release of
 // a key without a known waiter. A later SET needs GET, because it may find the token of the
-// first one.
+// first one. So does a SET while no server has shown that it knows this form.
 func (x *operation) Command(sends int) command.Command {
-	keyPos, brief := int8(3), x.brief && sends == 1
+	brief := x.brief && sends == 1
 	if x.script == nil {
-		keyPos = 1
-		if brief {
+		if brief && x.store.isModern.Load() {
 			x.briefSet.Reset(x.args[:briefLen])
 			return &x.briefSet
 		}
-		if x.store.oldServer.Load() {
-			x.script = &x.store.scripts.Take
-			x.args = []any{"evalsha", x.script.SHA, 1, &x.lock, &x.token, &x.ttl}
-			keyPos = 3
-		}
+		return command.New(1, x.args)
 	}
 	if brief {
-		x.briefScript.Reset(keyPos, x.args[:briefLen])
+		x.briefScript.Reset(3, x.args[:briefLen])
 		return &x.briefScript
 	}
-	return command.New(keyPos, x.args)
+	return command.New(3, x.args)
 }
 
 // Fallback returns the command to send after a reply that does not answer the request, or
 // nil if there is none. The server has changed nothing before such a reply:
 //
 //   - NOSCRIPT, after a restart, a failover or SCRIPT FLUSH: the source of the script.
-//   - A syntax error, because the server is too old for SET NX GET: take.lua, from then on.
 //   - TRYAGAIN for a renewal, because the slot is moving and not all keys are on one side:
 //     the renewal with the lock as its only key, and the set of a shared lease. If these two
 //     are apart: see renewApart.
@@ -175,10 +169,6 @@ func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int
 			source = x.store.scripts.SharedRenewApart.Source
 		}
 		return command.New(3, append([]any{"eval", source}, args[2:]...))
-	case args[0] == "set" && strings.HasPrefix(text, "ERR syntax error"):
-		x.store.oldServer.Store(true)
-		x.brief = false
-		return x.Command(sends)
 	case x.script == &x.store.scripts.Renew && args[2] != 1 && x.fences == 0 && strings.HasPrefix(text, "TRYAGAIN"):
 		return command.New(3, []any{"evalsha", x.script.SHA, 1, &x.lock, &x.token, &x.ttl, 0})
 	case x.script == &x.store.scripts.SharedRenew && args[2] != 2 && x.fences == 0 && strings.HasPrefix(text, "TRYAGAIN"):

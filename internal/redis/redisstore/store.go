@@ -34,9 +34,9 @@ type Store struct {
 	warning       func(error)
 	// work counts the sends in flight and the subscriptions.
 	work inflight.Counter
-	// oldServer is set after a server has refused SET with both NX and GET, as servers before
-	// Redis 7 do.
-	oldServer atomic.Bool
+	// isModern is set after a server has replied to SET with both NX and GET, which servers before
+	// Redis 7 refuse.
+	isModern atomic.Bool
 }
 
 var _ store.Store = (*Store)(nil)

@@ -32,6 +32,7 @@ func newStoreOf(t *testing.T, rdb redis.UniversalClient, process string) *syncSt
 		t.Fatal(err)
 	}
 	storetest.CloseAtEnd(t, s)
+	s.isModern.Store(true) // as after the first lock
 	return &syncStore{Store: s, tb: t, process: process}
 }
 

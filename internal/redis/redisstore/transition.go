@@ -9,9 +9,9 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// Take sends SET NX, and SET NX GET if r.WithHolder is set. It runs take.lua instead of SET
-// NX GET on servers before Redis 7, and instead of both if replicas have to acknowledge the
-// grant. If the lock has the token of the request already, it is granted.
+// Take sends SET NX, or SET NX GET if r.WithHolder is set or if no server has replied to that
+// before. It runs take.lua instead of both if replicas have to acknowledge the grant. If the lock
+// has the token of the request already, it is granted.
 func (s *Store) Take(r store.TakeRequest, done func(store.Answer, error)) {
 	t := s.acquires.get()
 	t.init(s, t, r.Target, r.Inline, 0)

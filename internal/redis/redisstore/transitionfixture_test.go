@@ -67,12 +67,6 @@ func take(t *testing.T, s *syncStore) outcome {
 	return outcomeOf(t, asked, got, err)
 }
 
-func takeFromOldServer(t *testing.T, s *syncStore) outcome {
-	t.Helper()
-	s.oldServer.Store(true)
-	return take(t, s)
-}
-
 func enqueue(t *testing.T, s *syncStore) outcome {
 	t.Helper()
 	asked := time.Now()

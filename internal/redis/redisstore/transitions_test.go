@@ -35,23 +35,6 @@ var transitions = []transitionTest{
 		first:  outcome{granted: true, waiting: -1}, second: outcome{granted: true, waiting: -1},
 		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
 	},
-	{
-		name: "take a free key on an old server", do: takeFromOldServer,
-		first: outcome{granted: true, waiting: -1}, second: outcome{granted: true, waiting: -1},
-		after: storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
-	},
-	{
-		name: "take a key with the own token on an old server", do: takeFromOldServer,
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
-		first:  outcome{granted: true, waiting: -1}, second: outcome{granted: true, waiting: -1},
-		after: storetest.State{Value: storetest.Me1, TTL: storetest.Claim},
-	},
-	{
-		name: "take another's key on an old server", do: takeFromOldServer,
-		before: storetest.State{Value: "other", TTL: time.Hour},
-		first:  outcome{holder: "other"}, second: outcome{holder: "other"},
-		after: storetest.State{Value: "other", TTL: time.Hour},
-	},
 
 	{
 		name: "enqueue for a free key", do: enqueue,
