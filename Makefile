@@ -1,17 +1,26 @@
 # The commands of a contributor. CONTRIBUTING.md explains them; .ci/run is what must pass before a change lands.
 
-.PHONY: help test full race stress lint fuzz bench faults models generate docs ci
+.PHONY: help test full race stress lint fuzz bench faults models generate docs count ci
 .DEFAULT_GOAL := help
+
+# go.work is for editors. Here each module is built as its users build it.
+export GOWORK = off
+
+MODULES = $(shell git ls-files go.mod '*/go.mod' | xargs -n1 dirname)
+
+# in_modules runs a command in the folder of each module, to the end, and fails if one of them has failed.
+in_modules = failed=; for module in $(MODULES); do (cd $$module && $(1)) || failed="$$failed $$module"; done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 help: ## print this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-test: ## the fast tests: those that need redis-server are skipped where it is missing
-	go test ./...
+test: ## the fast tests of all modules: those that need redis-server are skipped where it is missing
+	@$(call in_modules,go test ./...)
 	@echo 'The long tests were skipped: make full runs them. With -v, go test prints their number for each package.'
 
-full: ## all tests, the long ones too
-	REQLOCK_FULL=1 go test -timeout 20m ./...
+full: ## all tests of all modules, the long ones too
+	@$(call in_modules,REQLOCK_FULL=1 go test -timeout 20m ./...)
 
 race: ## the fast tests with the race detector, in random order
 	go test -race -shuffle=on ./...
@@ -49,6 +58,13 @@ docs: ## check the links and the Go code of the pages, and the generated texts
 	cd tests/faults && go test -count=1 ./internal/catalogue
 	cd otellock && go test -count=1 -run Docs .
 	cd tests/otel && go test -count=1 -run ThePage .
+
+# Tests, test tools and examples are all that users do not compile.
+count: ## the Go lines of tests, test tools and examples, and those of the product
+	@git ls-files -z '*.go' | xargs -0 wc -l | awk '$$2 == "total" { next } \
+		$$2 ~ /_test\.go$$|\.pb\.go$$|^tests\/|^examples\/|testkit\/|^core\/locktest\// { rest += $$1; next } { product += $$1 } \
+		END { printf "%d lines of tests, test tools and examples, %d of product: %.2f\n", rest, product, rest / product }'
+	@echo "$$(git ls-files '*.go' | wc -l) files"
 
 ci: ## everything that must hold before a change lands; .ci/run -h lists its steps
 	.ci/run
