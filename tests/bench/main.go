@@ -1,75 +1,103 @@
+// Command bench runs reqlock and other locks on its own redis-server, and prints what each of them
+// achieved and used. See README.md.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"syscall"
+	"testing"
 	"time"
 
-	"github.com/reqlock/reqlock/tests/bench/internal/growth"
+	"github.com/reqlock/reqlock/internal/testkit/programtb"
+	"github.com/reqlock/reqlock/tests/bench/internal/compare"
 	"github.com/reqlock/reqlock/tests/bench/internal/idempotent"
 	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 	"github.com/reqlock/reqlock/tests/bench/internal/load"
-	"github.com/reqlock/reqlock/tests/bench/internal/request"
 )
-
-// The exit codes.
-const (
-	exitRight       = 0
-	exitWrong       = 1 // too many goroutines held a lock at a time
-	exitCannotBegin = 2 // or the program failed
-)
-
-// largest is the largest number of keys or waiters in the growth suites.
-const largest = 100_000
 
 func main() {
-	if jobprocess.Is() {
-		os.Exit(jobprocess.Main(newJob))
+	if jobprocess.IsChild() {
+		os.Exit(runChild())
 	}
 	p := program{out: os.Stdout, progress: os.Stderr}
-	var (
-		quick = flag.Bool("quick", false, "short runs, one of each: to see that all works, not for figures")
-		only  = flag.String("run", "", "run only the suites whose names match this regular expression")
-	)
+	quick := flag.Bool("quick", false, "short runs, one of each: to see that all works, not for figures")
+	only := flag.String("run", "", "run only the suites whose names match this regular expression")
 	flag.DurationVar(&p.window, "window", time.Second, "how long a run takes")
 	flag.IntVar(&p.repetitions, "repetitions", 5, "how often each run is repeated")
 	flag.IntVar(&p.rounds, "rounds", 10, "how many rounds a burst has")
-	flag.StringVar(&p.json, "json", "", "write the raw runs to this `file`")
-	flag.StringVar(&p.plots, "plot", "", "draw the comparisons into this `directory`, as SVG files")
-	flag.StringVar(&p.profiles, "profile", "", "write CPU profiles of all runs into this `directory`")
+	flag.StringVar(&p.pictures, "plot", "", "draw the pictures of the documentation into this `directory`")
 	flag.Parse()
-	p.largest = largest
 	if *quick {
-		p.window, p.repetitions, p.rounds, p.largest = 150*time.Millisecond, 1, 2, 10_000
+		p.window, p.repetitions, p.rounds = 150*time.Millisecond, 1, 2
 	}
-	names, err := regexp.Compile(*only)
-	if err != nil || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "bench: -run needs a regular expression, and there are no arguments:", err, flag.Args())
-		os.Exit(exitCannotBegin)
-	}
-	p.only = names
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(p.run(ctx))
+	if err := p.run(ctx, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
 }
 
-// newJob returns an empty job of a kind, for a child.
-func newJob(kind string) jobprocess.Job {
-	for _, job := range []jobprocess.Job{
-		new(load.Loop), new(load.Burst),
-		new(request.FrameworkLoad), new(request.Middleware),
-		new(idempotent.Requests), new(idempotent.Records),
-		new(growth.Keys), new(growth.Waiters),
-	} {
-		if job.Kind() == kind {
-			return job
-		}
+// runChild does the work of one process of a run.
+func runChild() int {
+	return jobprocess.Main(new(load.Job), new(idempotent.Requests), new(idempotent.Records))
+}
+
+// A program is one execution of the command.
+type program struct {
+	out, progress io.Writer
+	window        time.Duration
+	repetitions   int
+	rounds        int
+	pictures      string // the directory to draw into; "" for none
+}
+
+// run runs the suites whose names match, and prints a table for each. After an error the other
+// suites still run.
+func (p program) run(ctx context.Context, only string) error {
+	names, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-run needs a regular expression: %w", err)
 	}
-	return nil
+	if err := p.printSetting(ctx); err != nil {
+		return err
+	}
+	var errs []error
+	outcome := programtb.Run(ctx, "bench", func(tb testing.TB) { //nolint:contextcheck // servers end with tb
+		suites := slices.DeleteFunc(p.suites(tb), func(s compare.Suite) bool { return !names.MatchString(s.Name) })
+		if len(suites) == 0 {
+			tb.Fatalf("no suite has a name like %q", only)
+		}
+		for _, s := range suites {
+			if tb.Context().Err() == nil {
+				errs = append(errs, p.measure(tb.Context(), s))
+			}
+		}
+	})
+	return errors.Join(append(errs, outcome.Err(), ctx.Err())...)
+}
+
+// suites returns all suites, in the order in which they run. Servers that some share belong to tb.
+func (p program) suites(tb testing.TB) []compare.Suite {
+	tb.Helper()
+	return slices.Concat(load.Suites(tb, p.window, p.rounds), idempotent.Suites(p.window))
+}
+
+// measure runs a suite and prints what there is of its results.
+func (p program) measure(ctx context.Context, s compare.Suite) error {
+	results, err := s.Measure(ctx, p.repetitions, p.progress)
+	results.Print(p.out)
+	if p.pictures != "" {
+		err = errors.Join(err, results.WritePicture(p.pictures))
+	}
+	return err
 }

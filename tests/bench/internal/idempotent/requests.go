@@ -1,47 +1,60 @@
 package idempotent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
-	"github.com/reqlock/reqlock/tests/bench/internal/service"
 )
 
-// smallAnswer is the size of the answers in runs that measure time.
-const smallAnswer = 200
+// The cases of a request.
+const (
+	plain  = "plain"  // the handler alone
+	first  = "first"  // the middleware with a new key
+	replay = "replay" // the middleware with a key whose answer is stored
+)
 
-// A Requests is a job: callers send requests of one case to a service in the same process.
+const (
+	// smallAnswer is the size of the answers in runs that measure time.
+	smallAnswer = 200
+	// warmUps is the number of calls of each client before the run.
+	warmUps = 5
+)
+
+// A Requests is a job: clients send requests of one case to a service in the same process.
 type Requests struct {
 	Framework string
-	Case      Case
-	Callers   int
-	OneKey    bool
+	Case      string
+	Clients   int
+	OneKey    bool   // all clients send one key, instead of keys of their own
 	Addr      string // of Redis
 	Window    time.Duration
 
-	site    *testService
+	service *testService
 	clients []*client
 }
 
-// Kind names the job.
-func (*Requests) Kind() string { return "idempotent requests" }
-
-// warmUps is the number of calls of each caller before the run.
-const warmUps = 5
+// An Outcome is the result of a Requests. What was used includes service and clients.
+type Outcome struct {
+	Times    *measure.Histogram
+	Used     measure.Usage
+	Commands int64 // sent to Redis
+}
 
 // Prepare starts the service, warms it up, and sends the requests that will be replayed.
 func (r *Requests) Prepare(ctx context.Context) (err error) {
-	if r.site, err = open(ctx, r.Framework, r.Case != Plain, r.Addr, smallAnswer); err != nil {
+	if r.service, err = open(ctx, r.Framework, r.Case != plain, r.Addr, smallAnswer); err != nil {
 		return err
 	}
-	for i := range r.Callers {
+	for i := range r.Clients {
 		if r.OneKey {
 			i = 0
 		}
-		c, err := newClient(ctx, r.site.addr, i, smallAnswer)
+		c, err := newClient(ctx, r.service.addr, i, smallAnswer)
 		if err != nil {
 			return err
 		}
@@ -50,7 +63,7 @@ func (r *Requests) Prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	_, err = service.Each(r.Callers, func(i int, _ *measure.Histogram) error {
+	_, err = each(r.Clients, func(i int, _ *measure.Histogram) error {
 		for range warmUps {
 			if _, err := r.clients[i].send(r.Case); err != nil {
 				return err
@@ -61,18 +74,18 @@ func (r *Requests) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Run sends requests until the window has passed, and returns a service.Outcome. It returns
-// an error if a replay has run the handler, if another request has not, or if the answer of
-// a first request is not stored.
+// Run sends requests until the window has passed, and returns an Outcome. It returns an error if a
+// replay has run the handler, if another request has not, or if the answer of a first request is
+// not stored.
 func (r *Requests) Run(_ context.Context, start time.Time) (any, error) {
 	time.Sleep(time.Until(start))
 	before, err := measure.Used()
 	if err != nil {
 		return nil, err
 	}
-	sent, handled := r.site.commands.Commands(), r.site.payments.answers.Load()
+	sent, handled := r.service.commands.Commands(), r.service.payments.answers.Load()
 	deadline := time.Now().Add(r.Window)
-	times, err := service.Each(r.Callers, func(i int, times *measure.Histogram) error {
+	times, err := each(r.Clients, func(i int, times *measure.Histogram) error {
 		for { // at least once
 			took, err := r.clients[i].send(r.Case)
 			if err != nil {
@@ -91,28 +104,25 @@ func (r *Requests) Run(_ context.Context, start time.Time) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	outcome := &service.Outcome{
-		Requests: times.Count,
-		Times:    times,
-		Used:     after.Since(before),
-		Commands: r.site.commands.Commands() - sent,
-	}
-	return outcome, r.verify(times.Count, r.site.payments.answers.Load()-handled)
+	outcome := &Outcome{Times: times, Used: after.Since(before), Commands: r.service.commands.Commands() - sent}
+	return outcome, r.verify(times.Count, r.service.payments.answers.Load()-handled)
 }
 
 // verify returns an error unless the expected number of requests has run the handler.
 func (r *Requests) verify(requests, handled int64) error {
-	switch {
-	case r.Case == Replay && handled != 0:
-		return fmt.Errorf("%s: of %d replays %d have run the handler", r.Framework, requests, handled)
-	case r.Case != Replay && handled != requests:
-		return fmt.Errorf("%s: of %d %s requests %d have run the handler", r.Framework, requests, r.Case, handled)
-	case r.Case != First:
+	want := requests
+	if r.Case == replay {
+		want = 0
+	}
+	if handled != want {
+		return fmt.Errorf("of %d requests of the case %q %d have run the handler", requests, r.Case, handled)
+	}
+	if r.Case != first {
 		return nil
 	}
 	for _, c := range r.clients {
 		if err := c.again(); err != nil {
-			return fmt.Errorf("%s: the answer was not kept: %w", r.Framework, err)
+			return fmt.Errorf("the answer was not kept: %w", err)
 		}
 	}
 	return nil
@@ -124,5 +134,24 @@ func (r *Requests) Close() error {
 	for _, c := range r.clients {
 		errs = append(errs, c.close())
 	}
-	return errors.Join(append(errs, r.site.close())...)
+	return errors.Join(append(errs, r.service.close())...)
+}
+
+// each calls work for n clients at the same time, and merges their histograms. It returns the error
+// of the first client that failed.
+func each(n int, work func(client int, times *measure.Histogram) error) (*measure.Histogram, error) {
+	var (
+		clients sync.WaitGroup
+		errs    = make([]error, n)
+		times   = make([]*measure.Histogram, n)
+	)
+	for i := range n {
+		times[i] = measure.NewHistogram()
+		clients.Go(func() { errs[i] = work(i, times[i]) })
+	}
+	clients.Wait()
+	for _, other := range times[1:] {
+		times[0].Merge(other)
+	}
+	return times[0], cmp.Or(errs...)
 }

@@ -3,91 +3,67 @@ package load
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-
+	"github.com/reqlock/reqlock/tests/bench/internal/exclusion"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
-	"github.com/reqlock/reqlock/tests/bench/internal/shared"
+	"github.com/reqlock/reqlock/tests/bench/internal/measure"
+	"github.com/reqlock/reqlock/tests/bench/internal/report"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// newWorkers returns workers whose lock is a channel, and the memory that checks it.
-func newWorkers(t *testing.T) (Workers, *shared.Memory) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "memory")
-	if err := shared.Create(path); err != nil {
-		t.Fatal(err)
+// outcomes returns those of two processes, whose rounds take 2 s and 1 s together.
+func outcomes() []Outcome {
+	start := time.Now()
+	second := func(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
+	all := []Outcome{
+		{
+			Acquired: 30, AcquiredInTime: 20, Handoffs: 15, HandoffsInTime: 10, Starved: 1, Faults: []string{"one"}, Commands: 60,
+			Used:   measure.Usage{CPU: 30 * time.Microsecond, Allocations: 90},
+			Rounds: []Round{{Start: start, LastGrant: second(1)}, {Start: second(4), LastGrant: second(5)}},
+		},
+		{
+			Acquired: 10, AcquiredInTime: 10, Handoffs: 5, HandoffsInTime: 2, Starved: 2, Faults: []string{"other"}, Commands: 20,
+			Used:   measure.Usage{CPU: 10 * time.Microsecond, Allocations: 30},
+			Rounds: []Round{{Start: start, LastGrant: second(2)}, {Start: second(4), LastGrant: second(5)}},
+		},
 	}
-	memory, err := shared.Open(path)
-	if err != nil {
-		t.Fatal(err)
+	for i := range all {
+		all[i].Waits = measure.NewHistogram()
+		all[i].Waits.Record(time.Duration(i+1) * time.Microsecond)
 	}
-	t.Cleanup(func() { _ = memory.Close() })
-	return Workers{Lock: lock.Channel, Memory: path, Processes: 1, Goroutines: 8, Section: time.Millisecond}, memory
+	return all
 }
 
-// A job is the interface of Loop and Burst.
-type job interface {
-	Prepare(ctx context.Context) error
-	Run(ctx context.Context, start time.Time) (any, error)
-	Close() error
-}
-
-func prepare(t *testing.T, j job) {
-	t.Helper()
-	if err := j.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = j.Close() })
-}
-
-func outcomeOf(t *testing.T, j job) *Outcome {
-	t.Helper()
-	outcome, err := j.Run(t.Context(), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return outcome.(*Outcome)
-}
-
-func TestLoopCountsTurns(t *testing.T) {
-	c, memory := newWorkers(t)
-	l := &Loop{Workers: c, Window: 50 * time.Millisecond}
-	prepare(t, l)
-	o := outcomeOf(t, l)
-	if o.Acquired == 0 || o.Waits.Count != o.Acquired || len(o.Faults) > 0 || o.Stuck > 0 {
-		t.Errorf("outcome: %+v", o)
-	}
-	if got := memory.Violations(o.Acquired); got != 0 {
-		t.Errorf("a channel let two in, %d times", got)
-	}
-	var shares int64
-	for _, share := range o.Shares {
-		shares += share
-	}
-	if shares != o.AcquiredInTime || o.AcquiredInTime > o.Acquired || o.HandoffsInTime > o.Handoffs {
-		t.Errorf("shares sum up to %d: %+v", shares, o)
-	}
-}
-
-func TestBurstTakesTheLockOncePerRound(t *testing.T) {
-	c, memory := newWorkers(t)
-	b := &Burst{Workers: c, Repeat: 3}
-	prepare(t, b)
-	o := outcomeOf(t, b)
-	if o.Acquired != 24 || len(o.Rounds) != 3 {
-		t.Errorf("%d turns in %d rounds", o.Acquired, len(o.Rounds))
-	}
-	if got := memory.Violations(o.Acquired); got != 0 {
-		t.Errorf("a channel let two in, %d times", got)
-	}
-	for i, r := range o.Rounds {
-		if took := r.LastGrant.Sub(r.Start); took < 7*time.Millisecond {
-			t.Errorf("round %d: 8 turns of 1 ms took %v", i, took)
-		}
+func TestFiguresAreOfAllProcesses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		shape Shape
+		want  map[string]float64 // durations in microseconds
+	}{
+		{"free", Shape{OwnKeys: true}, map[string]float64{
+			"locks/s": 15, "commands/lock": 2, "max": 2, "client CPU/lock": 1, "Redis CPU/lock": 2, "allocs/lock": 3,
+		}},
+		{"contended", Shape{}, map[string]float64{
+			"hand-offs/s": 6, "locks/s": 15, "commands/hand-off": 4, "wait max": 2, "starved": 3,
+			"client CPU/lock": 1, "Redis CPU/lock": 2, "allocs/lock": 3,
+		}},
+		// 20 locks and 10 hand-offs in each round, and the median round takes 1.5 s.
+		{"burst", Shape{Burst: true}, map[string]float64{"hand-offs/s": 20 / 3., "locks/s": 40 / 3.}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			figures := c.shape.figures(sum(outcomes()), 2*time.Second, 80*time.Microsecond)
+			for name, want := range c.want {
+				i := slices.IndexFunc(figures, func(f report.Figure) bool { return f.Name == name })
+				if i < 0 || max(figures[i].Value-want, want-figures[i].Value) > 1e-9 {
+					t.Errorf("%s is not %v in %+v", name, want, figures)
+				}
+			}
+		})
 	}
 }
 
@@ -98,38 +74,50 @@ func (noLock) Lock(context.Context, string) (lock.Held, error) { return noLock{}
 func (noLock) Release(context.Context) error                   { return nil }
 func (noLock) Close() error                                    { return nil }
 
-func TestPermitsAreCounted(t *testing.T) {
-	const permits = 3
-	for _, test := range []struct{ locks, checked int }{{permits, permits}, {permits + 1, permits}} {
-		c, memory := newWorkers(t)
-		c.Permits = test.locks
-		l := &Loop{Workers: c, Window: 50 * time.Millisecond}
-		prepare(t, l)
-		l.Permits = test.checked
-		o := outcomeOf(t, l)
-		if got := memory.Violations(o.Acquired) > 0; o.Acquired == 0 || got != (test.locks > test.checked) {
-			t.Errorf("%d permits, where %d are right: %d turns, violations %t", test.locks, test.checked, o.Acquired, got)
-		}
-	}
-}
-
-func TestEachLockerHasItsGoroutines(t *testing.T) {
-	c, _ := newWorkers(t)
-	c.Lockers = 4
-	l := &Loop{Workers: c, Window: 10 * time.Millisecond}
-	prepare(t, l)
-	if len(l.locks) != 4 || l.lockerOf(1) == l.lockerOf(2) || l.lockerOf(1) != l.lockerOf(5) {
-		t.Errorf("%d Lockers", len(l.locks))
-	}
-}
-
-func TestALockThatDoesNotExcludeIsSeen(t *testing.T) {
-	c, memory := newWorkers(t)
-	l := &Loop{Workers: c, Window: 50 * time.Millisecond}
-	prepare(t, l)
-	l.locks = []lock.Locker{noLock{}}
-	o := outcomeOf(t, l)
-	if memory.Violations(o.Acquired) == 0 {
-		t.Errorf("%d turns without a lock, and no violation was seen", o.Acquired)
+func TestTurnsAreCountedAndChecked(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		shape      Shape
+		locks      lock.Locker // nil for the channel
+		violations bool
+	}{
+		{"a loop", Shape{}, nil, false},
+		{"a burst", Shape{Burst: true}, nil, false},
+		{"permits", Shape{Permits: 3}, nil, false},
+		{"a lock that does not exclude", Shape{}, noLock{}, true},
+		{"more permits than allowed", Shape{Permits: 3}, noLock{}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "memory")
+			memory, err := exclusion.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = memory.Close() }()
+			j := &Job{Shape: c.shape, Lock: lock.Channel, Memory: path, Window: 50 * time.Millisecond, Rounds: 3}
+			j.Processes, j.Goroutines, j.Section = 1, 8, time.Millisecond
+			if err := j.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = j.Close() }()
+			if c.locks != nil {
+				j.locks = []lock.Locker{c.locks}
+			}
+			result, err := j.Run(t.Context(), time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := result.(*Outcome)
+			if o.Acquired < 8 || o.Waits.Count != o.Acquired || len(o.Faults) > 0 || o.Starved > 0 ||
+				o.AcquiredInTime > o.Acquired || o.HandoffsInTime > o.Handoffs || o.Handoffs > o.Acquired {
+				t.Errorf("outcome: %+v", o)
+			}
+			if c.shape.Burst && (o.Acquired != 24 || len(o.Rounds) != 3) {
+				t.Errorf("%d turns in %d rounds", o.Acquired, len(o.Rounds))
+			}
+			if got := memory.Violations(o.Acquired) > 0; got != c.violations {
+				t.Errorf("violations are seen: %t", got)
+			}
+		})
 	}
 }

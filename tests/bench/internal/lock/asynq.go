@@ -83,11 +83,11 @@ func (s *asynqSemaphore) Lock(ctx context.Context, key string) (Held, error) { /
 	}
 	expiring, cancel := context.WithTimeout(held.task, TTL) // the deadline of the permit
 	defer cancel()
-	if err := poll(ctx, func() (bool, error) { return held.semaphore.Acquire(expiring) }); err != nil {
+	got, err := poll(ctx, held, func() (bool, error) { return held.semaphore.Acquire(expiring) })
+	if err != nil {
 		s.tasks <- held.task
-		return nil, err
 	}
-	return held, nil
+	return got, err
 }
 
 // semaphore returns the semaphore of a key.

@@ -65,25 +65,24 @@ func setAndWait(ctx context.Context, client redis.UniversalClient, key, token st
 // Lock implements Locker.
 func (r *rawLock) Lock(ctx context.Context, key string) (Held, error) {
 	held := &rawHeld{client: r.client, key: key, token: r.newToken(), release: compareAndDelete}
-	if err := poll(ctx, func() (bool, error) { return r.set(ctx, r.client, key, held.token) }); err != nil {
-		return nil, err
-	}
-	return held, nil
+	return poll(ctx, held, func() (bool, error) { return r.set(ctx, r.client, key, held.token) })
 }
 
 // newToken returns a token that no other holder has.
 func (r *rawLock) newToken() string { return r.process + strconv.FormatUint(r.counter.Add(1), 10) }
 
-// poll takes a lock: it asks again after each pause until the lock is taken or ctx ends.
-func poll(ctx context.Context, take func() (taken bool, err error)) error {
+// poll takes a lock, and returns held. It asks again after each pause until the lock is taken or
+// ctx ends.
+func poll(ctx context.Context, held Held, take func() (taken bool, err error)) (Held, error) {
 	for {
-		taken, err := take()
-		if taken || err != nil {
-			return err
+		if taken, err := take(); err != nil {
+			return nil, err
+		} else if taken {
+			return held, nil
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		case <-time.After(rawPause):
 		}
 	}

@@ -2,68 +2,78 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/tests/bench/internal/stack"
 	"github.com/reqlock/reqlock/tests/bench/internal/wire"
 )
 
 // A reqlock is the lock of this project.
-type reqlock struct{ *stack.Stack }
+type reqlock struct {
+	locks   *core.Locker
+	clients []redis.UniversalClient
+}
 
-// replicaTime is how long a replica may take to acknowledge a lock, here and in the bare
-// commands: much longer than it takes.
-const replicaTime = 200 * time.Millisecond
+const (
+	// replicaTime is how long a replica may take to acknowledge a lock, here and in the bare
+	// commands: much longer than it takes.
+	replicaTime = 200 * time.Millisecond
+	// manyLockersTimeout bounds a command where up to a thousand Lockers send theirs at the same
+	// time. The bare commands have the timeouts of go-redis, which are longer.
+	manyLockersTimeout = 2 * time.Second
+	// closeTime is how long Close waits for the release of locks.
+	closeTime = 2 * time.Second
+)
 
 func openReqlock(c Config) (Locker, error) {
-	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands))
+	return reqlockOn(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines))
 }
 
 func openReqlockPlain(c Config) (Locker, error) {
-	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands), c.Commands))
-}
-
-func openReqlockFenced(c Config) (Locker, error) {
-	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithFencing(true)))
+	return reqlockOn(wire.NewClient(c.Addrs, c.Commands))
 }
 
 func openReqlockReplica(c Config) (Locker, error) {
-	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands,
-		core.WithReplicas(1, replicaTime), core.WithCommandTimeout(4*replicaTime)))
+	return reqlockOn(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines),
+		core.WithReplicas(1, replicaTime), core.WithCommandTimeout(4*replicaTime))
 }
-
-func openReqlockQuorum(c Config) (Locker, error) {
-	return reqlockOf(stack.OnQuorum(wire.NewClients(c.Addrs, c.Commands, wire.Deadlines), c.Commands))
-}
-
-func reqlockOf(s *stack.Stack, err error) (Locker, error) {
-	if err != nil {
-		return nil, err
-	}
-	return reqlock{s}, nil
-}
-
-// manyLockersTimeout bounds a command where up to a thousand Lockers send theirs at the same
-// time. The bare commands have the timeouts of go-redis, which are longer.
-const manyLockersTimeout = 2 * time.Second
 
 func openReqlockPermits(c Config) (Locker, error) {
-	return reqlockOf(stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands,
-		core.WithPermits(max(1, c.Permits)), core.WithCommandTimeout(manyLockersTimeout)))
+	return reqlockOn(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines),
+		core.WithPermits(max(1, c.Permits)), core.WithCommandTimeout(manyLockersTimeout))
 }
 
 func openReqlockShared(c Config) (Locker, error) {
-	s, err := stack.On(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), c.Commands, core.WithCommandTimeout(manyLockersTimeout))
+	writers, err := reqlockOn(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), core.WithCommandTimeout(manyLockersTimeout))
 	if err != nil {
 		return nil, err
 	}
-	return reqlockShared{reqlock{s}, s.Locks.With(core.WithShared(true))}, nil
+	return reqlockShared{writers, writers.locks.With(core.WithShared(true))}, nil
+}
+
+func openReqlockQuorum(c Config) (Locker, error) {
+	clients := wire.NewClients(c.Addrs, c.Commands, wire.Deadlines)
+	locks, err := core.NewQuorum(clients)
+	if err != nil {
+		return nil, errors.Join(err, wire.Close(clients))
+	}
+	return reqlock{locks, clients}, nil
+}
+
+func reqlockOn(client redis.UniversalClient, options ...core.Option) (reqlock, error) {
+	locks, err := core.New(client, options...)
+	if err != nil {
+		return reqlock{}, errors.Join(err, client.Close())
+	}
+	return reqlock{locks, []redis.UniversalClient{client}}, nil
 }
 
 // Lock implements Locker.
 func (r reqlock) Lock(ctx context.Context, key string) (Held, error) {
-	return lockWith(ctx, r.Locks, key)
+	return lockWith(ctx, r.locks, key)
 }
 
 func lockWith(ctx context.Context, locks *core.Locker, key string) (Held, error) {
@@ -72,6 +82,13 @@ func lockWith(ctx context.Context, locks *core.Locker, key string) (Held, error)
 		return nil, err
 	}
 	return lease, nil
+}
+
+// Close implements Locker.
+func (r reqlock) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	return errors.Join(r.locks.Close(ctx), wire.Close(r.clients))
 }
 
 // A reqlockShared is a reqlock whose readers use a view.

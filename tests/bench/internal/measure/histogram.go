@@ -1,3 +1,5 @@
+// Package measure has what a process measures about itself: durations, and the CPU time and
+// allocations that it uses.
 package measure
 
 import (
@@ -5,8 +7,8 @@ import (
 	"time"
 )
 
-// A Histogram records durations with an error of at most 1 %. The longest and the mean are
-// exact. It takes no memory for each value, so recording does not disturb the measurement,
+// A Histogram records durations with an error of at most 1 %. The longest is exact. It
+// takes no memory for each value, so recording does not disturb the measurement,
 // and it can be sent to another process as JSON. The zero value is empty. It is not safe
 // for concurrent use.
 //
@@ -14,7 +16,6 @@ import (
 // Tene's HdrHistogram.
 type Histogram struct {
 	Count   int64
-	Sum     time.Duration
 	Longest time.Duration
 	Buckets []int64
 }
@@ -35,7 +36,6 @@ func (h *Histogram) Record(d time.Duration) {
 	d = max(d, 0)
 	h.add(bucketOf(d), 1)
 	h.Count++
-	h.Sum += d
 	h.Longest = max(h.Longest, d)
 }
 
@@ -47,7 +47,6 @@ func (h *Histogram) Merge(other *Histogram) {
 		}
 	}
 	h.Count += other.Count
-	h.Sum += other.Sum
 	h.Longest = max(h.Longest, other.Longest)
 }
 
@@ -57,14 +56,6 @@ func (h *Histogram) add(bucket int, count int64) {
 		h.Buckets = append(h.Buckets, 0)
 	}
 	h.Buckets[bucket] += count
-}
-
-// Mean returns the mean, or zero if there are no values.
-func (h *Histogram) Mean() time.Duration {
-	if h.Count == 0 {
-		return 0
-	}
-	return h.Sum / time.Duration(h.Count)
 }
 
 // Quantile returns the value at or below which this fraction of all values lies, by the

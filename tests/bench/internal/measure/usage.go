@@ -32,13 +32,3 @@ func Used() (Usage, error) {
 func (u Usage) Since(earlier Usage) Usage {
 	return Usage{CPU: u.CPU - earlier.CPU, Allocations: u.Allocations - earlier.Allocations}
 }
-
-// LiveMemory returns the bytes of heap and stacks in use after a garbage collection. It
-// takes a while.
-func LiveMemory() int64 {
-	runtime.GC()
-	runtime.GC() // the first one leaves the contents of sync.Pools
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return int64(memory.HeapAlloc + memory.StackInuse) //nolint:gosec // far below the limit
-}

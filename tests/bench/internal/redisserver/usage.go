@@ -3,101 +3,112 @@ package redisserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
-// A Usage is what the server has done since it started.
-type Usage struct {
-	CPU    time.Duration    // user and system
-	Calls  map[string]int64 // commands by name, including those of scripts
-	Memory int64            // bytes of its data
-	Keys   int64
-}
-
-// Used returns what the server has done so far.
-func (s *Server) Used(ctx context.Context) (Usage, error) {
-	info, err := s.info(ctx, "cpu", "commandstats", "memory", "keyspace")
-	if err != nil {
-		return Usage{}, err
-	}
-	usage := Usage{
-		CPU:   secondsOf(info["used_cpu_user"]) + secondsOf(info["used_cpu_sys"]),
-		Calls: make(map[string]int64),
-	}
-	usage.Memory, _ = strconv.ParseInt(info["used_memory"], 10, 64)
-	usage.Keys = field(info["db0"], "keys")
-	for name, value := range info {
-		if called, ok := strings.CutPrefix(name, "cmdstat_"); ok && called != "info" {
-			usage.Calls[called] = field(value, "calls")
-		}
-	}
-	return usage, nil
-}
-
-// Since returns the usage since an earlier one. Memory and Keys may be negative.
-func (u Usage) Since(earlier Usage) Usage {
-	since := Usage{
-		CPU:    u.CPU - earlier.CPU,
-		Calls:  make(map[string]int64),
-		Memory: u.Memory - earlier.Memory,
-		Keys:   u.Keys - earlier.Keys,
-	}
-	for name, calls := range u.Calls {
-		if calls -= earlier.Calls[name]; calls > 0 {
-			since.Calls[name] = calls
-		}
-	}
-	return since
-}
-
-// add adds the usage of another server.
-func (u *Usage) add(other Usage) {
-	u.CPU += other.CPU
-	u.Memory += other.Memory
-	u.Keys += other.Keys
-	for name, calls := range other.Calls {
-		u.Calls[name] += calls
-	}
-}
-
-// Version returns the version of the server.
-func (s *Server) Version(ctx context.Context) (string, error) {
-	info, err := s.info(ctx, "server")
+// Version returns the version of the servers.
+func (s *Servers) Version(ctx context.Context) (string, error) {
+	info, err := infoOf(ctx, s.masters[0], "server")
 	return info["redis_version"], err
 }
 
-// Clear deletes all keys.
-func (s *Server) Clear(ctx context.Context) error {
-	return s.Client.FlushAll(ctx).Err()
+// CPU returns the CPU time of all servers since they started, including their own traffic.
+func (s *Servers) CPU(ctx context.Context) (sum time.Duration, err error) {
+	for _, server := range slices.Concat(s.masters, s.replicas) {
+		info, err := infoOf(ctx, server, "cpu")
+		if err != nil {
+			return 0, err
+		}
+		for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
+			seconds, err := strconv.ParseFloat(info[field], 64)
+			if err != nil {
+				return 0, err
+			}
+			sum += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return sum, nil
 }
 
-// info returns the fields of some sections of INFO.
-func (s *Server) info(ctx context.Context, sections ...string) (map[string]string, error) {
-	text, err := s.Client.Info(ctx, sections...).Result()
+// leaveTime is how long clients may take to disconnect.
+const leaveTime = 5 * time.Second
+
+// Memory returns the memory of all keys of one server, with everything that it stores for them,
+// and the number of keys. It deletes the keys. It waits until all other clients have disconnected,
+// since connections take memory. The buffers of its own client make the result wrong by up to
+// about 20 KiB: measure many keys.
+func (s *Servers) Memory(ctx context.Context) (bytes, keys int64, err error) {
+	server := s.masters[0]
+	if err := awaitAlone(ctx, server); err != nil {
+		return 0, 0, err
+	}
+	if keys, err = server.DBSize(ctx).Result(); err != nil {
+		return 0, 0, err
+	}
+	full, err := numberOf(ctx, server, "memory", "used_memory")
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := s.Clear(ctx); err != nil {
+		return 0, 0, err
+	}
+	empty, err := numberOf(ctx, server, "memory", "used_memory")
+	return full - empty, keys, err
+}
+
+// awaitAlone returns when no other client is connected.
+func awaitAlone(ctx context.Context, server *redis.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
+	defer cancel()
+	return awaitInfo(ctx, server, "clients", "connected_clients", func(clients int64) bool { return clients == 1 })
+}
+
+// awaitAge returns when a server has run for longer than age. It reports whole seconds, of which
+// the first may have been shorter.
+func awaitAge(ctx context.Context, server *redis.Client, age time.Duration) error {
+	return awaitInfo(ctx, server, "server", "uptime_in_seconds", func(seconds int64) bool {
+		return time.Duration(seconds)*time.Second >= age+time.Second
+	})
+}
+
+// infoPoll is how often awaitInfo asks.
+const infoPoll = 5 * time.Millisecond
+
+// awaitInfo returns when a number of INFO is as wanted.
+func awaitInfo(ctx context.Context, server *redis.Client, section, field string, wanted func(int64) bool) error {
+	for {
+		n, err := numberOf(ctx, server, section, field)
+		if err != nil || wanted(n) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is %d: %w", field, n, ctx.Err())
+		case <-time.After(infoPoll):
+		}
+	}
+}
+
+// numberOf returns a whole number of INFO.
+func numberOf(ctx context.Context, server *redis.Client, section, field string) (int64, error) {
+	info, err := infoOf(ctx, server, section)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(info[field], 10, 64)
+}
+
+// infoOf returns the fields of a section of INFO.
+func infoOf(ctx context.Context, server *redis.Client, section string) (map[string]string, error) {
+	text, err := server.Info(ctx, section).Result()
 	if err != nil {
 		return nil, fmt.Errorf("ask redis-server for its state: %w", err)
 	}
 	return command.InfoFields(text), nil
-}
-
-// field returns the number of one part of a value such as "calls=3,usec=4", or 0 if it is
-// missing.
-func field(value, name string) int64 {
-	for part := range strings.SplitSeq(value, ",") {
-		if key, number, _ := strings.Cut(part, "="); key == name {
-			n, _ := strconv.ParseInt(number, 10, 64)
-			return n
-		}
-	}
-	return 0
-}
-
-// secondsOf reads a number of seconds, or 0.
-func secondsOf(text string) time.Duration {
-	seconds, _ := strconv.ParseFloat(text, 64)
-	return time.Duration(seconds * float64(time.Second))
 }

@@ -7,22 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// A table prints columns of text. The first ones are left-aligned, the others
-// right-aligned.
-type table struct {
-	left int // the number of left-aligned columns
+// A Table prints columns. The first Left columns are left-aligned, the others are right-aligned.
+type Table struct {
+	Left int
 	rows [][]string
 }
 
-func newTable(head ...string) *table {
-	return &table{left: 1, rows: [][]string{head}}
-}
+// Row adds a row. The first row has the heads of the columns.
+func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// row adds a row.
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
-
-// print prints the table, and an empty line after it.
-func (t *table) print(w io.Writer) {
+// Print prints the table, and an empty line after it.
+func (t *Table) Print(w io.Writer) {
 	widths := make([]int, len(t.rows[0]))
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -43,14 +38,14 @@ func (t *table) print(w io.Writer) {
 }
 
 // line returns one line, without spaces at its end.
-func (t *table) line(cells []string, widths []int) string {
+func (t *Table) line(cells []string, widths []int) string {
 	var b strings.Builder
 	for i, cell := range cells {
 		gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		if i < t.left {
+		if i < t.Left {
 			b.WriteString(cell + gap)
 		} else {
 			b.WriteString(gap + cell)

@@ -3,7 +3,11 @@ package wire
 import (
 	"strings"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // The parser counts commands that are split at any byte.
 func TestParserCountsCommands(t *testing.T) {

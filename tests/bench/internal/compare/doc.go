@@ -1,2 +1,0 @@
-// Package compare runs the locks side by side: each suite runs one load with each of them.
-package compare

@@ -1,0 +1,63 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/exclusion"
+	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
+	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
+	"github.com/reqlock/reqlock/tests/bench/internal/report"
+)
+
+// run runs one lock once. Goroutines that ended early are an error beside the figures. Without
+// exclusion there are no figures.
+func (s Shape) run(ctx context.Context, on *redisserver.Servers, name string, window time.Duration, rounds int) (_ []report.Figure, err error) {
+	dir, err := os.MkdirTemp("", "reqlock-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	memory, err := exclusion.Create(filepath.Join(dir, "memory"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = memory.Close() }()
+
+	jobs := make([]jobprocess.Job, s.Processes)
+	for i := range jobs {
+		jobs[i] = &Job{
+			Shape: s, Lock: name, Addrs: on.Addrs, Memory: filepath.Join(dir, "memory"),
+			Process: i, Window: window, Rounds: rounds,
+		}
+	}
+	var before time.Duration
+	outcomes, err := jobprocess.Run[Outcome](ctx, jobs, func() (err error) {
+		before, err = on.CPU(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	after, err := on.CPU(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	all := sum(outcomes)
+	if all.Acquired == 0 {
+		return nil, fmt.Errorf("no lock was taken: %v", all.Faults)
+	}
+	if !s.OwnKeys {
+		if violations := memory.Violations(all.Acquired); violations > 0 {
+			return nil, fmt.Errorf("TOO MANY HOLDERS AT ONCE, %d times", violations)
+		}
+	}
+	if len(all.Faults) > 0 {
+		err = fmt.Errorf("%d goroutines gave up; the first: %s", len(all.Faults), all.Faults[0])
+	}
+	return s.figures(all, window, after-before), err
+}

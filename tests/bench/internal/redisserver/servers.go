@@ -1,0 +1,115 @@
+// Package redisserver has the servers of the suites: one, a Redis Cluster, a master with replicas,
+// or the independent servers of a quorum. They have no persistence. It reads from them what a run
+// has cost.
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// Servers are the processes of redis-server that a suite uses. They end with their testing.TB.
+type Servers struct {
+	// Addrs are the addresses that the contestants get.
+	Addrs []string
+
+	masters  []*redis.Client
+	replicas []*redis.Client
+}
+
+// Start starts one server.
+func Start(tb testing.TB) *Servers {
+	tb.Helper()
+	return mastersOf(tb, redistest.Start(tb))
+}
+
+// StartCluster starts a Redis Cluster of three masters without replicas, whose nodes may be silent
+// as long as by default. It takes two to three seconds.
+func StartCluster(tb testing.TB) *Servers {
+	tb.Helper()
+	s := mastersOf(tb, redistest.StartMasters(tb, 3)...)
+	for _, master := range s.masters {
+		if err := master.ConfigSet(tb.Context(), "cluster-node-timeout", "15000").Err(); err != nil {
+			tb.Fatalf("set the timeout of a node: %v", err)
+		}
+	}
+	return s
+}
+
+// StartReplicated starts a master and two replicas, which are in sync. The contestants get the
+// master. It pings its replicas as often as by default, not as often as in tests.
+func StartReplicated(tb testing.TB) *Servers {
+	tb.Helper()
+	all := redistest.StartReplicas(tb, 2, "--repl-ping-replica-period", "10")
+	s := mastersOf(tb, all[0])
+	for _, replica := range all[1:] {
+		s.replicas = append(s.replicas, replica.Client(tb))
+	}
+	return s
+}
+
+// StartQuorum starts that many independent servers. It returns when they have run for longer than
+// age.
+func StartQuorum(tb testing.TB, count int, age time.Duration) *Servers {
+	tb.Helper()
+	servers := make([]*redistest.Server, count)
+	for i := range servers {
+		servers[i] = redistest.Start(tb)
+	}
+	s := mastersOf(tb, servers...)
+	for _, master := range s.masters {
+		if err := awaitAge(tb.Context(), master, age); err != nil {
+			tb.Fatalf("wait until the servers of a quorum have run for %v: %v", age, err)
+		}
+	}
+	return s
+}
+
+func mastersOf(tb testing.TB, servers ...*redistest.Server) *Servers {
+	tb.Helper()
+	s := new(Servers)
+	for _, server := range servers {
+		s.Addrs = append(s.Addrs, server.Addr())
+		s.masters = append(s.masters, server.Client(tb))
+	}
+	return s
+}
+
+// clearTime is how long replicas may take to delete all keys, too.
+const clearTime = 2 * time.Second
+
+// First returns the first of the independent servers, which it shares with s.
+func (s *Servers) First(count int) *Servers {
+	return &Servers{Addrs: s.Addrs[:count], masters: s.masters[:count]}
+}
+
+// Clear deletes all keys, and returns when the replicas have, too.
+func (s *Servers) Clear(ctx context.Context) error {
+	for _, master := range s.masters {
+		if err := s.clear(ctx, master); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear deletes the keys of a master. WAIT waits for what its own connection has sent.
+func (s *Servers) clear(ctx context.Context, master *redis.Client) (err error) {
+	conn := master.Conn()
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := conn.FlushAll(ctx).Err(); err != nil {
+		return err
+	}
+	n, err := conn.Do(ctx, "WAIT", len(s.replicas), clearTime.Milliseconds()).Int()
+	if err == nil && n < len(s.replicas) {
+		err = fmt.Errorf("%d of %d replicas have deleted all keys in %v", n, len(s.replicas), clearTime)
+	}
+	return err
+}

@@ -1,2 +1,0 @@
-// Package report prints runs: tables, figures with their targets, charts, and JSON.
-package report
