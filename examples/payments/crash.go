@@ -1,119 +1,81 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/examples/demoredis"
 )
 
-// holderVar is the environment variable of the process that takes a lock and is
-// killed. Its value is a holderConfig in JSON.
-const holderVar = "REQLOCK_PAYMENTS_HOLDER"
+const (
+	crashPrefix = "REQLOCK_PAYMENTS_CRASH_PREFIX" // tells the process that is killed the prefix of its key
+	crashTTL    = 2 * time.Second                 // of its lock
+)
 
-// A holderConfig describes the lock that the killed process takes.
-type holderConfig struct {
-	URL    string // of the Redis
-	Prefix string
-	Key    string
-	TTL    time.Duration
+// crash runs this program as another process that takes the lock of carol's account, and kills that
+// process. It returns the time just before the process took the lock.
+func (s *site) crash(ctx context.Context) (asked time.Time, err error) {
+	holder := exec.CommandContext(ctx, os.Args[0]) //nolint:gosec // this program itself
+	holder.Env = append(os.Environ(), crashPrefix+"="+s.prefix, "REDIS_URL="+s.redisURL)
+	holder.Stderr = os.Stderr
+	_, stdinErr := holder.StdinPipe() // its end ends the holder, if this program ends first
+	stdout, stdoutErr := holder.StdoutPipe()
+	if err := errors.Join(stdinErr, stdoutErr, holder.Start()); err != nil {
+		return asked, err
+	}
+	var micros int64
+	_, err = fmt.Fscanln(stdout, &micros)
+	_ = holder.Process.Kill()
+	_ = holder.Wait() // an error: the holder was killed
+	if err != nil {
+		return asked, fmt.Errorf("the other process took no lock: %w", err)
+	}
+	return time.UnixMicro(micros), nil
 }
 
-// A crash is the kill of a lock's holder. The TTL of the lock began between the two
-// times.
-type crash struct {
-	Asked time.Time // just before the holder took the lock
-	Died  time.Time // after the holder's process had ended, so that it cannot renew the lock
-}
-
-// killHolder starts this program in another process that takes a lock, and kills that
-// process.
-func killHolder(ctx context.Context, what holderConfig) (crash, error) {
-	setting, err := json.Marshal(what)
-	if err != nil {
-		return crash{}, err
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return crash{}, fmt.Errorf("cannot find this program: %w", err)
-	}
-	var stderr bytes.Buffer
-	holder := exec.CommandContext(ctx, program) //nolint:gosec // this program itself
-	holder.Env = append(os.Environ(), holderVar+"="+string(setting))
-	holder.Stderr = &stderr
-	stdin, err := holder.StdinPipe() // the holder ends when this program ends
-	if err != nil {
-		return crash{}, err
-	}
-	defer stdin.Close()
-	report, err := holder.StdoutPipe()
-	if err != nil {
-		return crash{}, err
-	}
-	if err := holder.Start(); err != nil {
-		return crash{}, fmt.Errorf("cannot start another process: %w", err)
-	}
-	taken, err := bufio.NewReader(report).ReadString('\n')
-	killed := holder.Process.Kill()
-	_ = holder.Wait() // always an error: the holder was killed
-	died := time.Now()
-	if err != nil || killed != nil {
-		return crash{}, fmt.Errorf("the other process took no lock: %w: %s", errors.Join(err, killed), stderr.Bytes())
-	}
-	asked, err := time.Parse(time.RFC3339Nano, taken[:len(taken)-1])
-	if err != nil {
-		return crash{}, fmt.Errorf("the other process took no lock: %w", err)
-	}
-	return crash{Asked: asked, Died: died}, nil
-}
-
-// runHolder makes this process the holder if holderVar is set. Then it does not
-// return.
-func runHolder() {
-	setting := os.Getenv(holderVar)
-	if setting == "" {
+// holdIfAsked makes this process the one that crash kills, if crash has started it. It takes the lock,
+// and holds it until the process is killed or its parent has ended. It does not release the lock.
+func holdIfAsked() {
+	prefix, asked := os.LookupEnv(crashPrefix)
+	if !asked {
 		return
 	}
-	if err := hold(context.Background(), setting); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	ctx := context.Background()
+	redis, err := demoredis.Connect(ctx, os.Getenv("REDIS_URL"))
+	if err != nil {
+		log.Fatal(err)
 	}
+	locks := core.Must(core.New(redis.Client, core.WithPrefix(prefix), core.WithTTL(crashTTL)))
+	before := time.Now()
+	if _, err := locks.TryLock(ctx, "account:carol"); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(before.UnixMicro())
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(1)
 }
 
-// hold takes a lock, prints the time just before, and holds the lock until the
-// process is killed or its parent has ended. It never releases the lock.
-func hold(ctx context.Context, setting string) error {
-	var what holderConfig
-	if err := json.Unmarshal([]byte(setting), &what); err != nil {
-		return err
-	}
-	options, err := redis.ParseURL(what.URL)
+// afterCrash sends two transfers of an account after the holder of its lock was killed. The first
+// does not wait. The second waits for the end of the TTL.
+func afterCrash(r *round) string {
+	r.open()
+	asked, err := r.crash(r.ctx)
 	if err != nil {
-		return err
+		return err.Error()
 	}
-	client := redis.NewClient(options)
-	locks, err := core.New(client, core.WithPrefix(what.Prefix), core.WithTTL(what.TTL))
-	if err != nil {
-		return err
+	first := r.ask(request{do: "transfer", user: "carol", transfer: transfer{"dave", 100}})
+	second := r.ask(request{do: "settle", user: "carol", transfer: transfer{"dave", 100}})
+	took, when := time.Since(asked), "2 s (TTL)"
+	// 10 ms are for the resolution of clocks. A waiter checks soon after the TTL; 3 s are for a busy machine.
+	if took < crashTTL-10*time.Millisecond || took > crashTTL+3*time.Second {
+		when = took.String()
 	}
-	if err := client.Ping(ctx).Err(); err != nil { // connects before the measured time
-		return err
-	}
-	asked := time.Now()
-	if _, err := locks.TryLock(ctx, what.Key); err != nil {
-		return err
-	}
-	fmt.Println(asked.Format(time.RFC3339Nano))
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
+	return fmt.Sprintf("%s, then %s after %s", first.status, second.status, when)
 }

@@ -1,118 +1,103 @@
+// Command payments runs a small payment service on net/http, Gin, Echo and gRPC under locks, and
+// clients that test the service.
+//
+//	go run ./examples/payments
+//	REDIS_URL=redis://localhost:6379/0 go run ./examples/payments
+//
+// Without REDIS_URL it starts an embedded Redis. Your own Redis keeps the records of payments for ten
+// minutes. A table shows for each scenario the requests, the expected result and the result. The
+// exit code is 1 if a result was not as expected.
+//
+// The code to copy is in service_nethttp.go, service_gin.go, service_echo.go and service_grpc.go, and
+// bank.go has the bank behind them. The rest tests the services: scenarios.go has the scenarios.
 package main
 
 import (
 	"context"
-	"flag"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"slices"
+	"strings"
 	"sync"
-	"syscall"
+	"time"
 
 	"github.com/gin-gonic/gin"
-)
 
-// The exit codes.
-const (
-	exitExpected    = 0
-	exitUnexpected  = 1 // a result was not as expected
-	exitCannotStart = 2
+	"github.com/reqlock/reqlock/examples/demoredis"
 )
 
 func main() {
-	runHolder()
+	holdIfAsked()
 	gin.SetMode(gin.ReleaseMode)
-	p := program{
-		out:      os.Stdout,
-		errs:     os.Stderr,
-		redisURL: os.Getenv("REDIS_URL"),
-
-		frameworks: allFrameworks(),
-		scenarios:  allScenarios,
+	if err := run(context.Background(), os.Stdout, os.Getenv("REDIS_URL"), frameworks(), scenarios()); err != nil {
+		fmt.Fprintln(os.Stderr, "payments:", err)
+		os.Exit(1)
 	}
-	flag.StringVar(&p.addr, "addr", "127.0.0.1:0",
-		"where the first service listens; the others take the next ports; port 0 is any free one")
-	flag.BoolVar(&p.serve, "serve", false, "leave the services up, and say what to try")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(p.run(ctx))
 }
 
-// A program is one run.
-type program struct {
-	out, errs io.Writer
-	redisURL  string // empty means an embedded Redis
-	addr      string
-	serve     bool
-
-	frameworks []framework
-	scenarios  func(protocol) []scenario
-}
-
-// run starts the services, runs the scenarios, stops everything and returns the exit
-// code. It stops early if ctx ends.
-func (p program) run(ctx context.Context) (code int) {
-	s, err := p.start(ctx)
+// run runs the scenarios on all frameworks at once, and prints the results of one framework after
+// the other. It returns an error if a result is not as expected.
+func run(ctx context.Context, out io.Writer, redisURL string, on []framework, what []scenario) (err error) {
+	redis, err := demoredis.Connect(ctx, redisURL)
 	if err != nil {
-		fmt.Fprintln(p.errs, "payments:", err)
-		return exitCannotStart
+		return err
 	}
-	defer func() {
-		if err := s.stop(ctx); err != nil {
-			fmt.Fprintln(p.errs, "payments:", err)
-			code = exitUnexpected
-		}
-	}()
-	fmt.Fprintf(p.out, "Redis: %s\n\n", s.redis.Name)
+	defer func() { err = errors.Join(err, redis.Close()) }()
+	fmt.Fprintf(out, "Redis: %s\n\n", redis.Name)
 
-	if right := p.runScenarios(ctx, s); !right {
-		return exitUnexpected
+	begun := time.Now()
+	results, errs := make([]chan result, len(on)), make([]error, len(on))
+	var sites sync.WaitGroup
+	for i, framework := range on {
+		// Sites that share a Redis have no key in common, not even those of two runs.
+		site := newSite(framework, redis.URL, fmt.Sprintf("payments:%s:%s:", rand.Text()[:8], framework.name))
+		results[i] = make(chan result, len(what))
+		sites.Go(func() { errs[i] = site.playAll(ctx, what, results[i]) })
 	}
-	if p.serve {
-		printCommands(p.out, s.sites)
-		<-ctx.Done()
-		fmt.Fprintln(p.out, "Closing.")
+	rows, wrong := printTable(out, on, results)
+	sites.Wait()
+	if wrong > 0 {
+		errs = append(errs, fmt.Errorf("%d of %d went wrong: see the rows with ✗", wrong, rows))
 	}
-	return exitExpected
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "All %d went as expected, in %.1f s.\n", rows, time.Since(begun).Seconds())
+	return nil
 }
 
-// runScenarios runs the scenarios on all sites at once, prints the results one site
-// after the other, and reports whether all results were as expected.
-func (p program) runScenarios(ctx context.Context, s *stack) (right bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	var runs sync.WaitGroup
-	defer runs.Wait()
-	defer cancel()
+// playAll starts a service, runs the scenarios one after the other, and stops the service.
+func (s *site) playAll(ctx context.Context, what []scenario, results chan<- result) error {
+	defer close(results)
+	service, err := s.start(ctx)
+	if err != nil {
+		return err
+	}
+	for _, scenario := range what {
+		results <- s.play(ctx, service, scenario)
+	}
+	return service.stop(ctx)
+}
 
-	scenarios := make([][]scenario, len(s.sites))
-	results := make([]chan result, len(s.sites))
-	errs := make([]error, len(s.sites))
-	for i, site := range s.sites {
-		scenarios[i] = p.scenarios(site.Protocol)
-		results[i] = make(chan result, len(scenarios[i]))
-		runs.Go(func() {
-			defer close(results[i])
-			errs[i] = site.run(ctx, scenarios[i], results[i])
-		})
-	}
-	table := newTable(p.out, slices.Concat(scenarios...))
-	for i, site := range s.sites {
-		table.block(site.Name + " on " + site.server.Addr)
-		for result := range results[i] {
-			table.add(result)
-		}
-		switch {
-		case ctx.Err() != nil:
-			fmt.Fprintln(p.errs, "payments: interrupted")
-			return false
-		case errs[i] != nil:
-			fmt.Fprintf(p.errs, "payments: %s: %v\n", site.Name, errs[i])
-			return false
+// printTable prints the results of one framework after the other, each as soon as it is known. It
+// returns the number of rows, and how many of them are not as expected.
+func printTable(out io.Writer, on []framework, results []chan result) (rows, wrong int) {
+	const columns, total = "%s  %-35s  %-38s  %-38s  %7s\n", 127
+	fmt.Fprintf(out, columns, " ", "sent", "expected", "happened", "time")
+	for i, framework := range on {
+		fmt.Fprintf(out, "── %s %s\n", framework.name, strings.Repeat("─", total-len(framework.name)-4))
+		for r := range results[i] {
+			mark := "✓"
+			if r.happened != r.expected {
+				mark = "✗"
+				wrong++
+			}
+			rows++
+			fmt.Fprintf(out, columns, mark, r.sent, r.expected, r.happened, fmt.Sprintf("%d ms", r.took.Milliseconds()))
 		}
 	}
-	return table.end()
+	fmt.Fprintln(out, strings.Repeat("─", total))
+	return rows, wrong
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -10,110 +11,89 @@ import (
 	"github.com/reqlock/reqlock/ginlock"
 )
 
-// A ginService is the service of the bank on Gin.
-type ginService struct {
-	bank *bank
+// A ginService is the service of a bank on Gin.
+type ginService struct{ bank *bank }
 
-	account gin.HandlerFunc // both accounts of a transfer; the second request is refused
-	inTurn  gin.HandlerFunc // the same locks; the second request waits
-	user    gin.HandlerFunc // everything that belongs to one user; the second request waits
-	reads   gin.HandlerFunc // one account, beside other readers
-	batch   gin.HandlerFunc // the batch jobs of the bank; three run at once, and the others wait
-	once    gin.HandlerFunc // one payment of a user; a copy gets the first answer
-}
+// newGinService returns the routes of a bank, with their locks.
+//
+// A lock comes after every middleware that may refuse the request: otherwise a client without rights
+// could block an account. A copy of a payment needs no lock, so Idempotent comes before the locks.
+func newGinService(bank *bank, locks *core.Locker) http.Handler {
+	s := ginService{bank}
+	wait := core.WithWait(10 * time.Second)
 
-// newGinService returns the service of a bank, with its locks.
-func newGinService(bank *bank, locks *core.Locker) *ginService {
+	// Locks with the same name and key exclude each other on all routes.
 	payer := core.Named("account", ginlock.Param("id"))
-	payee := ginlock.Also(core.Named("account", ginlock.JSONField("to", ginlock.MaxBody(maxBody))))
-	self := core.Named("user", ginlock.GetAs("user", user.Subject))
-	batch := core.Named("jobs", ginlock.Literal("batch"))
+	payee := ginlock.Also(core.Named("account", ginlock.JSONField("to")))
+	self := core.Named("user", ginlock.Get("user"))
+	jobs := core.Named("jobs", ginlock.Literal("batch"))
 
-	return &ginService{
-		bank:    bank,
-		account: ginlock.Middleware(locks, payer, payee),
-		inTurn:  ginlock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
-		user:    ginlock.Middleware(locks, self, core.WithWait(10*time.Second)),
-		reads:   ginlock.Middleware(locks, core.Shared(payer), core.WithWait(10*time.Second)),
-		batch:   ginlock.Middleware(locks, core.Permits(3, batch), core.WithWait(10*time.Second)),
-		once:    ginlock.Idempotent(locks, core.Join(self, ginlock.IdempotencyKey()), core.WithWait(10*time.Second)),
-	}
-}
+	alone := ginlock.Middleware(locks, payer, payee)        // a second request is refused
+	inTurn := ginlock.Middleware(locks, payer, payee, wait) // a second request waits
+	reads := ginlock.Middleware(locks, core.Shared(payer), wait)
+	batch := ginlock.Middleware(locks, core.Permits(3, jobs), wait)
+	user := ginlock.Middleware(locks, self, wait)
+	once := ginlock.Idempotent(locks, core.Join(self, ginlock.IdempotencyKey()), wait)
 
-// handler returns the routes: recovery and authentication for all routes, and then
-// owner check, lock and handler for each.
-func (s *ginService) handler() http.Handler {
 	r := gin.New()
-	r.Use(gin.Recovery(), s.authenticate)
-	account := r.Group("/accounts/:id", s.checkOwner)
-	account.GET("", s.reads, s.showAccount)
-	account.POST("/transfer", s.account, s.transfer)
-	account.POST("/settle", s.batch, s.inTurn, s.transfer)
-	account.POST("/payments", s.once, s.account, s.transfer)
-	r.POST("/me/orders", s.user, s.placeOrder)
+	r.Use(gin.Recovery())
+	account := r.Group("/accounts/:id", s.authenticate)
+	account.GET("/balance", reads, s.showAccount)
+	// A person sends a transfer. A second click is refused.
+	account.POST("/transfer", alone, s.transfer)
+	// A batch job sends settlements. Three run at once, and wait for their accounts.
+	account.POST("/settle", batch, inTurn, s.transfer)
+	// A program sends a payment again until it has an answer. A copy gets the first answer.
+	account.POST("/payments", once, alone, s.transfer)
+	account.POST("/orders", user, s.placeOrder)
 	return r
 }
 
-// authenticate stores the user of the request, for the handlers and the locks.
-func (s *ginService) authenticate(c *gin.Context) {
-	u, ok := bearer(c.GetHeader("Authorization"))
+// authenticate stores the user of the request for the locks and the handlers, and refuses requests for
+// the account of another user. In this example the bearer token and the account are the user's name.
+func (s ginService) authenticate(c *gin.Context) {
+	user, ok := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
 	if !ok {
-		c.Header("WWW-Authenticate", "Bearer")
 		c.AbortWithStatusJSON(http.StatusUnauthorized, gin.H{"error": "the user is unknown"})
 		return
 	}
-	c.Set("user", u)
-}
-
-// checkOwner refuses requests for the account of another user. An account has the
-// name of its owner.
-func (s *ginService) checkOwner(c *gin.Context) {
-	if c.MustGet("user").(user).ID != c.Param("id") {
+	if c.Param("id") != user {
 		c.AbortWithStatusJSON(http.StatusForbidden, gin.H{"error": "the account is not yours"})
-	}
-}
-
-func (s *ginService) showAccount(c *gin.Context) {
-	cents, err := s.bank.show(c.Request.Context(), c.Param("id"))
-	if err != nil {
-		s.refuse(c, err)
 		return
 	}
-	c.JSON(http.StatusOK, gin.H{"cents": cents})
+	c.Set("user", user)
 }
 
-// transfer runs under the locks of both accounts. The context of the request ends if
-// one of the locks is lost, so the handler passes it on.
-func (s *ginService) transfer(c *gin.Context) {
-	var body transferBody
+// transfer runs under the locks of both accounts. The context of the request ends if one of the
+// locks is lost, so the handler passes it on.
+func (s ginService) transfer(c *gin.Context) {
+	var body transfer
 	if err := c.ShouldBindJSON(&body); err != nil {
-		s.refuse(c, errBody)
+		s.reply(c, nil, errInvalid)
 		return
 	}
-	made, err := s.bank.transfer(c.Request.Context(), c.Param("id"), body.To, body.Cents)
-	if err != nil {
-		s.refuse(c, err)
-		return
-	}
-	c.JSON(http.StatusOK, made)
+	made, err := s.bank.transfer(c.Request.Context(), c.Param("id"), body)
+	s.reply(c, made, err)
+}
+
+// showAccount shares the lock of the account with other readers.
+func (s ginService) showAccount(c *gin.Context) {
+	cents, err := s.bank.show(c.Request.Context(), c.Param("id"))
+	s.reply(c, gin.H{"cents": cents}, err)
 }
 
 // placeOrder runs under the lock of the user.
-func (s *ginService) placeOrder(c *gin.Context) {
-	var body orderBody
-	if err := c.ShouldBindJSON(&body); err != nil {
-		s.refuse(c, errBody)
-		return
-	}
-	number, err := s.bank.order(c.Request.Context(), c.MustGet("user").(user).ID, body.Item)
-	if err != nil {
-		s.refuse(c, err)
-		return
-	}
-	c.JSON(http.StatusCreated, gin.H{"number": number})
+func (s ginService) placeOrder(c *gin.Context) {
+	number, err := s.bank.order(c.Request.Context(), c.GetString("user"), c.Query("item"))
+	s.reply(c, gin.H{"number": number}, err)
 }
 
-// refuse answers a request with an error of the bank.
-func (s *ginService) refuse(c *gin.Context, err error) {
-	c.JSON(httpStatusOf(err), gin.H{"error": err.Error()})
+// reply answers with JSON: the body, or an error of the bank.
+func (s ginService) reply(c *gin.Context, body any, err error) {
+	if err != nil {
+		r := refusalOf(err)
+		c.JSON(r.http, gin.H{"error": r.text})
+		return
+	}
+	c.JSON(http.StatusOK, body)
 }

@@ -1,125 +1,105 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// A nethttpService is the service of the bank on net/http.
-type nethttpService struct {
-	bank *bank
+// A nethttpService is the service of a bank on net/http.
+type nethttpService struct{ bank *bank }
 
-	// The locks of the routes. Locks with the same name and key exclude each other on
-	// all routes.
-	account func(http.Handler) http.Handler // both accounts of a transfer; the second request is refused
-	inTurn  func(http.Handler) http.Handler // the same locks; the second request waits
-	user    func(http.Handler) http.Handler // everything that belongs to one user; the second request waits
-	reads   func(http.Handler) http.Handler // one account, beside other readers
-	batch   func(http.Handler) http.Handler // the batch jobs of the bank; three run at once, and the others wait
-
-	once func(http.Handler) http.Handler // one payment of a user; a copy gets the first answer
-}
-
-// newNetHTTPService returns the service of a bank, with its locks.
-func newNetHTTPService(bank *bank, locks *core.Locker) *nethttpService {
-	payer := core.Named("account", nethttplock.PathValue("id"))
-	payee := nethttplock.Also(core.Named("account", nethttplock.JSONField("to", nethttplock.MaxBody(maxBody))))
-	self := core.Named("user", nethttplock.ContextValueAs(userKey{}, user.Subject))
-	batch := core.Named("jobs", nethttplock.Literal("batch"))
-
-	return &nethttpService{
-		bank:    bank,
-		account: nethttplock.Middleware(locks, payer, payee),
-		inTurn:  nethttplock.Middleware(locks, payer, payee, core.WithWait(10*time.Second)),
-		user:    nethttplock.Middleware(locks, self, core.WithWait(10*time.Second)),
-		reads:   nethttplock.Middleware(locks, core.Shared(payer), core.WithWait(10*time.Second)),
-		batch:   nethttplock.Middleware(locks, core.Permits(3, batch), core.WithWait(10*time.Second)),
-		once:    nethttplock.Idempotent(locks, core.Join(self, nethttplock.IdempotencyKey()), core.WithWait(10*time.Second)),
-	}
-}
-
-// handler returns the routes. The order of the middlewares matters. A lock comes
-// after every middleware that may refuse the request: otherwise a client without
-// rights could block an account. It comes right before the handler, so that it is
-// held no longer than needed.
+// newNetHTTPService returns the routes of a bank, with their locks.
 //
-// A person sends a transfer; a second click is refused. A batch job sends a
-// settlement, which does the same but waits for the lock, and for one of three
-// permits. A program sends a payment, which does the same with an Idempotency-Key, and
-// repeats it until it has an answer. A copy of a payment needs no lock of an account, so these locks come after
-// Idempotent.
-func (s *nethttpService) handler() http.Handler {
+// A lock comes after every middleware that may refuse the request: otherwise a client without rights
+// could block an account. A copy of a payment needs no lock, so Idempotent comes before the locks.
+func newNetHTTPService(bank *bank, locks *core.Locker) http.Handler {
+	s := nethttpService{bank}
+	wait := core.WithWait(10 * time.Second)
+
+	// Locks with the same name and key exclude each other on all routes.
+	payer := core.Named("account", nethttplock.PathValue("id"))
+	payee := nethttplock.Also(core.Named("account", nethttplock.JSONField("to")))
+	self := core.Named("user", nethttplock.ContextValue(userKey{}))
+	jobs := core.Named("jobs", nethttplock.Literal("batch"))
+
+	alone := nethttplock.Middleware(locks, payer, payee)        // a second request is refused
+	inTurn := nethttplock.Middleware(locks, payer, payee, wait) // a second request waits
+	reads := nethttplock.Middleware(locks, core.Shared(payer), wait)
+	batch := nethttplock.Middleware(locks, core.Permits(3, jobs), wait)
+	user := nethttplock.Middleware(locks, self, wait)
+	once := nethttplock.Idempotent(locks, core.Join(self, nethttplock.IdempotencyKey()), wait)
+
 	mux := http.NewServeMux()
-	mux.Handle("GET /accounts/{id}", chain(s.showAccount, recovered, authenticated, owner, s.reads))
-	mux.Handle("POST /accounts/{id}/transfer", chain(s.transfer, recovered, authenticated, owner, s.account))
-	mux.Handle("POST /accounts/{id}/settle", chain(s.transfer, recovered, authenticated, owner, s.batch, s.inTurn))
-	mux.Handle("POST /accounts/{id}/payments", chain(s.transfer, recovered, authenticated, owner, s.once, s.account))
-	mux.Handle("POST /me/orders", chain(s.placeOrder, recovered, authenticated, s.user))
+	mux.Handle("GET /accounts/{id}/balance", authenticate(reads(http.HandlerFunc(s.showAccount))))
+	// A person sends a transfer. A second click is refused.
+	mux.Handle("POST /accounts/{id}/transfer", authenticate(alone(http.HandlerFunc(s.transfer))))
+	// A batch job sends settlements. Three run at once, and wait for their accounts.
+	mux.Handle("POST /accounts/{id}/settle", authenticate(batch(inTurn(http.HandlerFunc(s.transfer)))))
+	// A program sends a payment again until it has an answer. A copy gets the first answer.
+	mux.Handle("POST /accounts/{id}/payments", authenticate(once(alone(http.HandlerFunc(s.transfer)))))
+	mux.Handle("POST /accounts/{id}/orders", authenticate(user(http.HandlerFunc(s.placeOrder))))
 	return mux
 }
 
-// showAccount only reads, so it shares the lock with other readers. It waits for a transfer.
-func (s *nethttpService) showAccount(w http.ResponseWriter, r *http.Request) {
-	cents, err := s.bank.show(r.Context(), r.PathValue("id"))
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	reply(w, http.StatusOK, map[string]any{"cents": cents})
+// userKey is the key of the user's name in the context of a request.
+type userKey struct{}
+
+// authenticate stores the user of the request for the locks and the handlers, and refuses requests for
+// the account of another user. In this example the bearer token and the account are the user's name.
+func authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok {
+			http.Error(w, "the user is unknown", http.StatusUnauthorized)
+			return
+		}
+		if r.PathValue("id") != user {
+			http.Error(w, "the account is not yours", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
+	})
 }
 
-// transfer runs under the locks of both accounts. The context of the request ends if
-// one of the locks is lost, so the handler passes it on.
-func (s *nethttpService) transfer(w http.ResponseWriter, r *http.Request) {
-	var body transferBody
-	if err := decode(w, r, &body); err != nil {
-		refuse(w, err)
+// transfer runs under the locks of both accounts. The context of the request ends if one of the
+// locks is lost, so the handler passes it on.
+func (s nethttpService) transfer(w http.ResponseWriter, r *http.Request) {
+	var body transfer
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil { // the lock has limited the body to 1 MiB
+		reply(w, nil, errInvalid)
 		return
 	}
-	made, err := s.bank.transfer(r.Context(), r.PathValue("id"), body.To, body.Cents)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	reply(w, http.StatusOK, made)
+	made, err := s.bank.transfer(r.Context(), r.PathValue("id"), body)
+	reply(w, made, err)
+}
+
+// showAccount shares the lock of the account with other readers.
+func (s nethttpService) showAccount(w http.ResponseWriter, r *http.Request) {
+	cents, err := s.bank.show(r.Context(), r.PathValue("id"))
+	reply(w, map[string]any{"cents": cents}, err)
 }
 
 // placeOrder runs under the lock of the user.
-func (s *nethttpService) placeOrder(w http.ResponseWriter, r *http.Request) {
-	var body orderBody
-	if err := decode(w, r, &body); err != nil {
-		refuse(w, err)
-		return
-	}
-	number, err := s.bank.order(r.Context(), userOf(r).ID, body.Item)
+func (s nethttpService) placeOrder(w http.ResponseWriter, r *http.Request) {
+	user, _ := r.Context().Value(userKey{}).(string)
+	number, err := s.bank.order(r.Context(), user, r.URL.Query().Get("item"))
+	reply(w, map[string]any{"number": number}, err)
+}
+
+// reply answers with JSON: the body, or an error of the bank.
+func reply(w http.ResponseWriter, body any, err error) {
+	status := http.StatusOK
 	if err != nil {
-		refuse(w, err)
-		return
+		r := refusalOf(err)
+		status, body = r.http, map[string]any{"error": r.text}
 	}
-	reply(w, http.StatusCreated, map[string]any{"number": number})
-}
-
-// decode reads a JSON body. The lock of a transfer has read the body before, to find
-// the key, and has put it back.
-func decode(w http.ResponseWriter, r *http.Request, into any) error {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
-		return errBody
-	}
-	return nil
-}
-
-// reply answers with JSON.
-func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
-}
-
-// refuse answers a request with an error of the bank.
-func refuse(w http.ResponseWriter, err error) {
-	reply(w, httpStatusOf(err), map[string]any{"error": err.Error()})
 }

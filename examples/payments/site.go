@@ -3,90 +3,145 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/examples/demoredis"
 )
 
-// retention is how long Redis keeps the answers of payments. It is short, so that
-// many runs do not fill a shared Redis. A real service keeps them as long as clients
-// may send a payment again.
-const retention = 10 * time.Minute
+// A framework serves a bank, in one of the protocols.
+type framework struct {
+	name  string
+	serve func(*bank, *core.Locker) server
+	send  client
+	words *strings.Replacer // translates expected statuses of HTTP
+}
 
-// commandTimeout is longer than the default: four services, their clients and Redis
-// share one machine, and its delays are not faults of Redis.
-const commandTimeout = 2 * time.Second
+// A server is an http.Server or a grpcServer.
+type server interface {
+	Serve(net.Listener) error
+	Shutdown(context.Context) error
+}
 
-// A site is the service on one framework, with its own bank and locks.
+// A grpcServer stops like an http.Server: it waits for the calls in flight until ctx ends.
+type grpcServer struct{ *grpc.Server }
+
+func (s grpcServer) Shutdown(ctx context.Context) error {
+	defer context.AfterFunc(ctx, s.Stop)()
+	s.GracefulStop()
+	return ctx.Err()
+}
+
+// frameworks returns the frameworks in the order of the table.
+func frameworks() []framework {
+	onGRPC := func(b *bank, l *core.Locker) server { return grpcServer{newGRPCService(b, l)} }
+	toGRPC := strings.NewReplacer("Retry-After", "RetryInfo", "409", "ABORTED", "500", "INTERNAL")
+	return []framework{
+		onHTTP("net/http", newNetHTTPService),
+		onHTTP("Gin", newGinService),
+		onHTTP("Echo", newEchoService),
+		{"gRPC", onGRPC, sendGRPC, toGRPC},
+	}
+}
+
+func onHTTP(name string, routes func(*bank, *core.Locker) http.Handler) framework {
+	serve := func(b *bank, l *core.Locker) server {
+		return &http.Server{Handler: routes(b, l), ReadHeaderTimeout: 5 * time.Second}
+	}
+	return framework{name, serve, sendHTTP, strings.NewReplacer()}
+}
+
+// A site is a bank on one framework, and what happens there.
 type site struct {
 	framework
-	redis   *demoredis.Server
-	prefix  string // of the keys in Redis
-	locks   *core.Locker
-	monitor *monitor
-	bank    *bank
-	server  *server
+	bank     *bank
+	redisURL string
+	prefix   string // of the keys in Redis
+
+	changed *sync.Cond // guards now
+	now     counts
 }
 
-// open starts a site.
-func open(ctx context.Context, on framework, redis *demoredis.Server, prefix, addr string) (*site, error) {
-	s := &site{framework: on, redis: redis, prefix: prefix, monitor: newMonitor()}
-	const cents = 100_00
-	balances := map[string]int64{"alice": cents, "bob": cents, "carol": cents, "dave": cents}
+// newSite returns a site with its accounts, each with 100.00.
+func newSite(on framework, redisURL, prefix string) *site {
+	s := &site{framework: on, redisURL: redisURL, prefix: prefix, changed: sync.NewCond(new(sync.Mutex))}
+	s.bank = &bank{clearing: s.clearing, booked: s.booked, accounts: make(map[string]*atomic.Int64)}
+	names := []string{"alice", "bob", "carol", "dave"}
 	for n := range nine {
-		payer, payee := batchAccounts(n)
-		balances[payer], balances[payee] = cents, cents
+		names = append(names, fmt.Sprint("payer-", n), fmt.Sprint("payee-", n))
 	}
-	s.bank = newBank(balances, slowed(s.monitor.clearing), s.monitor.booked)
-	var err error
-	s.locks, s.server, err = s.serve(ctx, s.redis.Client, addr)
-	return s, err
+	for _, name := range names {
+		s.bank.accounts[name] = new(atomic.Int64)
+		s.bank.accounts[name].Store(100_00)
+	}
+	return s
 }
 
-// serve starts an instance of the service, with its own Locker.
-func (s *site) serve(ctx context.Context, client *redis.Client, addr string) (*core.Locker, *server, error) {
-	locks, err := core.New(client,
-		core.WithPrefix(s.prefix), core.WithObserver(s.monitor.observe), core.WithRetention(retention),
-		core.WithCommandTimeout(commandTimeout))
+// An instance is a process of a service, as far as its locks are concerned.
+type instance struct {
+	addr string
+	stop func(ctx context.Context) error // as a deploy does
+
+	mu    sync.Mutex // held while Redis is away
+	conns []net.Conn // to Redis
+}
+
+// start starts an instance. All instances of a site share its bank and its keys.
+func (s *site) start(ctx context.Context) (*instance, error) {
+	i := &instance{}
+	options, err := redis.ParseURL(s.redisURL)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	server, err := s.Serve(ctx, addr, s.bank, locks)
+	options.ContextTimeoutEnabled = true // see core.New
+	options.Dialer = i.dial
+	client := redis.NewClient(options)
+	locks := core.Must(core.New(client, core.WithPrefix(s.prefix), core.WithObserver(s.observe),
+		core.WithRetention(10*time.Minute),      // short, so that many runs do not fill your Redis
+		core.WithCommandTimeout(2*time.Second))) // long, because everything runs on one busy machine
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, nil, errors.Join(err, locks.Close(ctx))
+		return nil, err
 	}
-	return locks, server, nil
+	i.addr = listener.Addr().String()
+	server := s.serve(s.bank, locks)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // clients notice if it ends early
+	// First the server stops, so that no handler runs. Then Close completes what goes to Redis.
+	i.stop = func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		defer serving.Wait()
+		return errors.Join(server.Shutdown(ctx), locks.Close(ctx), client.Close())
+	}
+	return i, nil
 }
 
-// close stops a site: first the server, so that no handler runs, and then the locks,
-// which complete their releases in Redis.
-func (s *site) close(ctx context.Context) error {
-	return errors.Join(s.server.Stop(ctx), s.locks.Close(ctx))
+// dial connects to Redis. It waits while Redis is away, as for packets that a network loses.
+func (i *instance) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err == nil {
+		i.conns = append(i.conns, conn)
+	}
+	return conn, err
 }
 
-// crash takes a lock of the service in another process, and kills that process.
-func (s *site) crash(ctx context.Context, key string, ttl time.Duration) (crash, error) {
-	return killHolder(ctx, holderConfig{URL: s.redis.URL, Prefix: s.prefix, Key: key, TTL: ttl})
-}
-
-// run runs scenarios one after the other, and sends the result of each until ctx
-// ends.
-func (s *site) run(ctx context.Context, scenarios []scenario, results chan<- result) error {
-	client, err := s.Dial(s.server.Addr)
-	if err != nil {
-		return err
+// cut takes Redis away from the instance until mend is called.
+func (i *instance) cut() (mend func()) {
+	i.mu.Lock()
+	for _, conn := range i.conns {
+		_ = conn.Close()
 	}
-	defer client.close()
-	service := &testedService{Client: client, Monitor: s.monitor, Bank: s.bank, Crash: s.crash, Another: s.another}
-	for _, scenario := range scenarios {
-		result := scenario.run(ctx, service)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		results <- result
-	}
-	return nil
+	i.conns = nil
+	return sync.OnceFunc(i.mu.Unlock)
 }

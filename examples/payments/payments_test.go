@@ -1,0 +1,54 @@
+package main
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/examples/demoredis"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+func TestMain(m *testing.M) {
+	holdIfAsked() // the scenario of a crash starts this program as the holder
+	gin.SetMode(gin.TestMode)
+	suite.Main(m)
+}
+
+//faults:row 41: a whole service, during a deploy
+func TestAllGoesAsExpected(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	err := run(t.Context(), &out, "", frameworks(), scenarios())
+	if err != nil || strings.Count(out.String(), "\n✓") != 52 || !strings.Contains(out.String(), "\nAll 52 went as expected, in ") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+// TestServiceWithoutLocksIsReported gives each request a Locker of its own, so that requests share no
+// lock and no record. The scenario after the first twelve would wait a minute for its record.
+func TestServiceWithoutLocksIsReported(t *testing.T) {
+	t.Parallel()
+	redis, err := demoredis.Connect(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer redis.Close()
+	unlocked := onHTTP("net/http", func(b *bank, _ *core.Locker) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			own := core.Must(core.New(redis.Client, core.WithPrefix(rand.Text()+":")))
+			defer own.Close(t.Context())
+			newNetHTTPService(b, own).ServeHTTP(w, r)
+		})
+	})
+	var out strings.Builder
+	err = run(t.Context(), &out, "", []framework{unlocked}, scenarios()[:12])
+	if err == nil || !strings.HasPrefix(err.Error(), "10 of 12 went wrong") ||
+		!strings.Contains(out.String(), "\n✓  9 orders of nine users ") || !strings.Contains(out.String(), "\n✓  1 payment fails uncharged") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
