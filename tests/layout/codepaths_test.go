@@ -64,7 +64,7 @@ func calls(t *testing.T, dir string) map[string][]string {
 			}
 			for _, d := range tree.Decls {
 				if f, ok := d.(*ast.FuncDecl); ok {
-					found[nameOf(f)] = namesIn(f)
+					found[functionName(f)] = namesIn(f)
 				}
 			}
 		}
@@ -77,8 +77,8 @@ var (
 	luaName     = regexp.MustCompile(`\w+`)
 )
 
-// nameOf returns the name of a function, or of a method with its type.
-func nameOf(f *ast.FuncDecl) string {
+// functionName returns the name of a function, or of a method with its type.
+func functionName(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
 	}

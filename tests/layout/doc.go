@@ -1,4 +1,3 @@
-// Package layout tests the guards of this repository: the linter's rules of imports, the
-// variables that scripts set by the linker, and the links of its pages. If the path in a
-// guard is stale, the guard checks nothing and reports nothing. These tests fail then.
+// Package layout tests what the compiler and the linter do not see: which package imports which, the
+// links of pages and comments, what scripts say about modules, and the names of keys in examples.
 package layout

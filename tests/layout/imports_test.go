@@ -1,184 +1,188 @@
 package layout
 
 import (
+	"errors"
+	"go/build"
+	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/goccy/go-yaml"
 )
 
-// A rule is a rule of depguard: the imports that the matching files may have.
-type rule struct {
-	Mode  string   `yaml:"list-mode"`
-	Files []string `yaml:"files"`
-	Allow []string `yaml:"allow"`
-	Deny  []struct {
-		Package string `yaml:"pkg"`
-	} `yaml:"deny"`
+// layers has a row for each package of the product, with all that it imports. Imports go
+// one way: adapters -> core -> {engine, redis/*} -> store. In redis: {readiness, quorumstore} ->
+// redisstore -> {pipeline, pubsub} -> command -> {keyspace, script, topology}.
+//
+// A row names packages of this repository by the last part of their paths, and other modules as
+// in others. It does not name the standard library. Exception: net/http, because only adapters,
+// and what they share, know a framework. If you extend a row, say in the commit why.
+var layers = map[string]string{
+	"internal/store":    "",
+	"internal/inflight": "",
+	"internal/backoff":  "",
+	"internal/answer":   "",
+	"internal/engine":   "store inflight backoff",
 
-	included, excluded []*regexp.Regexp // the globs of Files, without and with "!"
+	"internal/redis/keyspace":    "store",
+	"internal/redis/script":      "",
+	"internal/redis/topology":    "redis",
+	"internal/redis/command":     "redis topology store",
+	"internal/redis/pipeline":    "redis command topology inflight backoff store",
+	"internal/redis/pubsub":      "redis command keyspace topology inflight backoff",
+	"internal/redis/redisstore":  "redis uuid command keyspace pipeline pubsub script topology inflight store",
+	"internal/redis/readiness":   "redis command keyspace redisstore script topology inflight store",
+	"internal/redis/quorumstore": "redis command redisstore topology inflight store",
+
+	"core":          "redis answer engine quorumstore readiness redisstore",
+	"core/locktest": "redis miniredis core",
+
+	"internal/adapter/record":       "net/http",
+	"internal/adapter/keypart":      "core",
+	"internal/adapter/registration": "core",
+	"internal/adapter/fieldpath":    "protobuf core keypart",
+	"internal/adapter/annotatedpb":  "protobuf",
+	"internal/adapter/annotated":    "protobuf core annotatedpb fieldpath",
+	"internal/adapter/httpkey":      "net/http core keypart registration",
+	"internal/adapter/httpreply":    "net/http core httpkey registration",
+	"internal/adapter/httpattempt":  "net/http core httpkey httpreply keypart record registration answer",
+
+	"nethttplock": "net/http core httpattempt httpkey httpreply registration",
+	"ginlock":     "gin net/http core httpattempt httpkey httpreply keypart registration",
+	"echolock":    "echo net/http core httpattempt httpkey httpreply keypart registration",
+	"grpclock":    "grpc rpc protobuf core annotated fieldpath keypart record registration answer",
+	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
+		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace net/http core",
+	"annotations/reqlockv1": "protobuf",
+	"cmd/reqlock":           "protobuf annotated",
+
+	"internal/testkit/suite":         "goleak",
+	"internal/testkit/child":         "",
+	"internal/testkit/subprocess":    "child",
+	"internal/testkit/programtb":     "",
+	"internal/testkit/redistest":     "redis child suite",
+	"internal/testkit/storetest":     "redis miniredis store redistest suite",
+	"internal/testkit/gauges":        "core",
+	"internal/testkit/lockbench":     "redis miniredis net/http core redistest",
+	"internal/testkit/adaptertest":   "redis net/http core redistest",
+	"internal/testkit/annotatedtest": "grpc protobuf annotatedpb",
 }
 
-// matches reports whether the rule applies to a file.
-func (r *rule) matches(file string) bool {
-	matchesFile := func(glob *regexp.Regexp) bool { return glob.MatchString("/" + file) }
-	return slices.ContainsFunc(r.included, matchesFile) && !slices.ContainsFunc(r.excluded, matchesFile)
+// others names modules by their paths. A row has the whole paths of packages of any other module.
+var others = map[string]string{
+	"echo":      "github.com/labstack/echo/v4",
+	"gin":       "github.com/gin-gonic/gin",
+	"goleak":    "go.uber.org/goleak",
+	"grpc":      "google.golang.org/grpc",
+	"miniredis": "github.com/alicebob/miniredis/v2",
+	"net/http":  "net/http",
+	"protobuf":  "google.golang.org/protobuf",
+	"redis":     "github.com/redis/go-redis/v9",
+	"rpc":       "google.golang.org/genproto/googleapis/rpc",
+	"uuid":      "github.com/google/uuid",
 }
 
-// compile prepares matches.
-func (r *rule) compile() {
-	for _, glob := range r.Files {
-		if excluded, ok := strings.CutPrefix(glob, "!"); ok {
-			r.excluded = append(r.excluded, pattern(excluded))
-		} else {
-			r.included = append(r.included, pattern(glob))
+// nameOf returns the name of an imported package in a row, or "" if rows do not name it.
+func nameOf(imported string) string {
+	if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+		if _, ok := layers[ours]; ok {
+			return path.Base(ours)
+		}
+		return imported
+	}
+	for name, prefix := range others {
+		if imported == prefix || strings.HasPrefix(imported, prefix+"/") {
+			return name
 		}
 	}
+	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+		return "" // the standard library
+	}
+	return imported
 }
 
-// pattern returns the regular expression of a glob, in which ** also matches slashes.
-func pattern(glob string) *regexp.Regexp {
-	text := strings.ReplaceAll(regexp.QuoteMeta(glob), `\*\*`, ".*")
-	return regexp.MustCompile("^" + strings.ReplaceAll(text, `\*`, "[^/]*") + "$")
-}
-
-// rules returns the import rules of the linter.
-func rules(t *testing.T) map[string]*rule {
+// imports returns what the files of each package import, except its tests, by the path of the package in the
+// repository. It also reads files that are not for this system.
+func imports(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root(t), ".golangci.yml"))
+	found, all := make(map[string][]string), build.Default
+	all.UseAllFiles = true
+	err := fs.WalkDir(os.DirFS(root(t)), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if base := path.Base(name); name != "." && base[0] == '.' || base == "testdata" || base == "out" || name == "tests" {
+			return fs.SkipDir // tests import what they test
+		}
+		p, err := all.ImportDir(filepath.Join(root(t), filepath.FromSlash(name)), 0)
+		if noGo := (*build.NoGoError)(nil); errors.As(err, &noGo) {
+			return nil
+		}
+		if len(p.GoFiles) > 0 {
+			found[name] = p.Imports
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var config struct {
-		Linters struct {
-			Enable   []string `yaml:"enable"`
-			Settings struct {
-				Depguard struct {
-					Rules map[string]*rule `yaml:"rules"`
-				} `yaml:"depguard"`
-			} `yaml:"settings"`
-		} `yaml:"linters"`
-	}
-	if err := yaml.Unmarshal(text, &config); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Contains(config.Linters.Enable, "depguard") || len(config.Linters.Settings.Depguard.Rules) == 0 {
-		t.Fatal("the linter checks no rules of imports")
-	}
-	for _, r := range config.Linters.Settings.Depguard.Rules {
-		r.compile()
-	}
-	return config.Linters.Settings.Depguard.Rules
+	return found
 }
 
-func TestEachGlobOfARuleMatchesFiles(t *testing.T) {
-	all := sources(t)
-	for name, r := range rules(t) {
-		for _, glob := range r.Files {
-			if strings.HasPrefix(glob, "!") {
-				continue
+func TestEachPackageImportsWhatItsRowSays(t *testing.T) {
+	found := imports(t)
+	for name, all := range found {
+		row, ok := layers[name]
+		switch allowed := strings.Fields(row); {
+		case strings.HasPrefix(name, "examples/"): // these have the test below
+		case !ok:
+			t.Errorf("layers has no row of %s: add one with what the package may import", name)
+		default:
+			var used []string
+			for _, imported := range all {
+				n := nameOf(imported)
+				if used = append(used, n); n != "" && !slices.Contains(allowed, n) {
+					t.Errorf("%s imports %s, and its row in layers does not allow that", name, imported)
+				}
 			}
-			matching := pattern(glob)
-			if !slices.ContainsFunc(all, func(s source) bool { return r.matches(s.path) && matching.MatchString("/"+s.path) }) {
-				t.Errorf("rule %s: %s matches no file that the rule does not exclude", name, glob)
+			for _, n := range allowed {
+				if !slices.Contains(used, n) {
+					t.Errorf("the row of %s allows %s, and the package does not import that", name, n)
+				}
 			}
 		}
 	}
-}
-
-func TestEachPackageOfTheProductHasARule(t *testing.T) {
-	strict := rules(t)
-	for name, r := range strict {
-		if r.Mode != "strict" {
-			delete(strict, name)
+	names := slices.Collect(maps.Keys(others))
+	for name := range layers {
+		if _, ok := found[name]; !ok {
+			t.Errorf("layers has a row of %s, and there is no such package", name)
 		}
-	}
-	for _, s := range sources(t) {
-		if len(s.imports) == 0 || strings.HasPrefix(s.path, "examples/") || strings.HasPrefix(s.path, "tests/") {
-			continue // examples have a rule of their own; tests import whatever they test
-		}
-		n := 0
-		for _, r := range strict {
-			if r.matches(s.path) {
-				n++
-			}
-		}
-		if n != 1 {
-			t.Errorf("%d strict rules match %s, want 1", n, s.path)
+		if base := path.Base(name); slices.Contains(names, base) {
+			t.Errorf("two packages in layers have the name %s", base)
+		} else {
+			names = append(names, base)
 		}
 	}
 }
 
-func TestEachStrictRuleMatchesOnePackage(t *testing.T) {
-	all := sources(t)
-	for name, r := range rules(t) {
-		var dirs []string
-		for _, s := range all {
-			if dir := path.Dir(s.path); r.Mode == "strict" && r.matches(s.path) && !slices.Contains(dirs, dir) {
-				dirs = append(dirs, dir)
-			}
+// An example shows what users can do.
+func TestExamplesImportNoInternalPackage(t *testing.T) {
+	n := 0
+	for name, all := range imports(t) {
+		if !strings.HasPrefix(name, "examples/") {
+			continue
 		}
-		if len(dirs) > 1 {
-			t.Errorf("rule %s matches %v: give each package a rule of its own", name, dirs)
-		}
-	}
-}
-
-// The linter reads an allowed path as a prefix, unless it ends in $: core alone would allow
-// core/locktest, too, and with it a Redis in memory.
-func TestAnAllowedPackageAllowsNoOther(t *testing.T) {
-	all := sources(t)
-	for name, r := range rules(t) {
-		for _, allowed := range r.Allow {
-			below, isOurs := strings.CutPrefix(allowed, module+"/")
-			if isOurs && slices.ContainsFunc(all, func(s source) bool { return strings.HasPrefix(path.Dir(s.path), below+"/") }) {
-				t.Errorf("rule %s: %s also allows the packages below it: end it with $", name, allowed)
+		n++
+		for _, imported := range all {
+			if strings.HasPrefix(imported, module+"/internal/") {
+				t.Errorf("%s imports %s, which users cannot", name, imported)
 			}
 		}
 	}
-}
-
-func TestEachAllowedImportOfARuleIsImported(t *testing.T) {
-	all := sources(t)
-	for name, r := range rules(t) {
-		for _, allowed := range r.Allow {
-			if strings.HasPrefix(allowed, "$") {
-				continue
-			}
-			allowed = strings.TrimSuffix(allowed, "$") // not the packages below it
-			if !slices.ContainsFunc(all, func(s source) bool {
-				return r.matches(s.path) && s.isImporterOf(allowed)
-			}) {
-				t.Errorf("rule %s: no file that it matches imports %s", name, allowed)
-			}
-		}
-	}
-}
-
-// A denied path that no package has denies nothing.
-func TestEachDeniedImportIsImportedElsewhere(t *testing.T) {
-	all := sources(t)
-	for name, r := range rules(t) {
-		for _, denied := range r.Deny {
-			if !slices.ContainsFunc(all, func(s source) bool { return s.isImporterOf(denied.Package) }) {
-				t.Errorf("rule %s: no file imports %s", name, denied.Package)
-			}
-		}
-	}
-}
-
-func TestGlobsMatchAsTheLinterDoes(t *testing.T) {
-	below := rule{Files: []string{"**/internal/store/**", "!**/*_test.go"}}
-	below.compile()
-	direct := rule{Files: []string{"**/core/*.go"}}
-	direct.compile()
-	if !below.matches("internal/store/store.go") || below.matches("internal/store/store_test.go") ||
-		!direct.matches("core/lock.go") || direct.matches("core/locktest/server.go") {
-		t.Error("the globs are not those of the linter")
+	if n == 0 {
+		t.Error("found no examples")
 	}
 }
