@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -55,9 +54,6 @@ func TestLongestReplicaTimeoutByDefaultLeavesNoLock(t *testing.T) {
 // replicas for the longest time that is allowed.
 func TestReplayDoesNotNeedReplicas(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("REQLOCK_LANE_WIDTH") != "" {
-		t.Skip("in narrow lanes the commands leave one after the other, each with a wait for replicas")
-	}
 	master := redistest.StartReplicated(t)
 	master.Grant(redistest.ReplicaRights)
 	locks := newLocker(t, master.Client(t), core.WithReplicas(1, 500*time.Millisecond), core.WithCommandTimeout(2*time.Second))

@@ -150,7 +150,7 @@ func TestReplicaAcknowledgesBatch(t *testing.T) {
 		{command.Replicas{Count: 2, Timeout: 50 * ms}, false},
 	} {
 		var work inflight.Counter
-		p := New(server.Client(t, storetest.LongReads), &work, test.replicas)
+		p := New(server.Client(t, storetest.LongReads), &work, test.replicas, Width)
 		done := make(chan struct{})
 		o := &writeOnce{done: done}
 		o.Begin(o, storetest.LongBound, 0, false)

@@ -3,26 +3,12 @@ package pipeline
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
-
-// width is how many commands a batch has at most. It is a variable, and a text, because
-// the linker sets it: CI tests lanes of other widths.
-var width = "128"
-
-// parseWidth returns the width as a number.
-func parseWidth(width string) int {
-	n, err := strconv.Atoi(width)
-	if err != nil || n < 1 {
-		panic("reqlock: pipeline: linked with a width of " + width)
-	}
-	return n
-}
 
 // A batch is the commands that are sent together. It is used again for later commands.
 type batch struct {

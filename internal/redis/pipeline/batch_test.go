@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -59,37 +58,27 @@ func holdTake(t *testing.T, proxy *redistest.Proxy, s *syncStore) (release func(
 	return release
 }
 
-// CI links the tests with other widths, and sets the variable to the width.
-func TestLanesHaveLinkedWidth(t *testing.T) {
+func TestWaitingCommandsAreSentAsBatches(t *testing.T) {
 	t.Parallel()
-	want := os.Getenv("REQLOCK_LANE_WIDTH")
-	if want == "" {
-		want = "128"
-	}
-	for i, l := range newStore(t, redistest.Reuse(t).Client(t)).pipeline.all() {
-		if fmt.Sprint(l.width) != want {
-			t.Errorf("lane %d has the width %d, want %s", i, l.width, want)
-		}
-	}
-}
-
-func TestWaitingCommandsAreSentAsBatch(t *testing.T) {
-	t.Parallel()
-	s, proxy, _ := behindProxy(t)
-	s.pipeline.acquires.width = 128
-	batches := &batchSizes{}
-	s.pipeline.acquires.rdb.(*redis.Client).AddHook(batches)
-	release := holdTake(t, proxy, s)
-	takes := takeKeys(s, s.pipeline.acquires.width+72, 5*time.Second, 0)
-	release()
-	takes.wait(t)
-	for i := range takes.answers {
-		if takes.errs[i] != nil || !takes.answers[i].Granted {
-			t.Errorf("%d: %+v, %v", i, takes.answers[i], takes.errs[i])
-		}
-	}
-	if got := batches.sizes(); got != fmt.Sprint([]int{s.pipeline.acquires.width, 72}) {
-		t.Errorf("batches of %v commands", got)
+	for width, want := range map[int][]int{1: nil, 7: append(slices.Repeat([]int{7}, 28), 4), Width: {128, 72}} {
+		t.Run(fmt.Sprint("width ", width), func(t *testing.T) {
+			t.Parallel()
+			rdb, proxy, _ := storetest.BehindProxy(t)
+			s, batches := newStoreOfWidth(t, rdb, width), &batchSizes{}
+			rdb.AddHook(batches)
+			release := holdTake(t, proxy, s)
+			takes := takeKeys(s, 200, 5*time.Second, 0)
+			release()
+			takes.wait(t)
+			for i := range takes.answers {
+				if takes.errs[i] != nil || !takes.answers[i].Granted {
+					t.Errorf("%d: %+v, %v", i, takes.answers[i], takes.errs[i])
+				}
+			}
+			if !slices.Equal(batches.seen, want) { // a command alone is no batch of the client
+				t.Errorf("batches of %v commands, want %v", batches.seen, want)
+			}
+		})
 	}
 }
 
@@ -109,8 +98,6 @@ func (b *batchSizes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 		return next(ctx, cmds)
 	}
 }
-
-func (b *batchSizes) sizes() string { return fmt.Sprint(b.seen) }
 
 // A bad command in a batch does not fail the other commands.
 func TestBadCommandFailsAlone(t *testing.T) {
@@ -183,7 +170,7 @@ func TestOutOfMemoryFailsOnlyWrites(t *testing.T) {
 // A call that expires behind a batch without replies is not sent.
 func TestExpiredCallIsNotSent(t *testing.T) {
 	t.Parallel()
-	l := &lane{width: 128}
+	l := &lane{width: Width}
 	var calls []*Call
 	for range 2 {
 		o := newOperation(&testStore{}, &storetest.AnyRequest{Bound: time.Second}, func(store.Answer, error) {}, decodeTake)
@@ -224,8 +211,8 @@ func TestBatchOfRecordsIsLimited(t *testing.T) {
 	n, left := len(b.sends), len(waiting)
 	l.queue, l.taken = slices.Concat(b.sends, waiting), 0
 	l.mu.Unlock()
-	if want := min(2, l.width); n != want || left != 5-want {
-		t.Errorf("%d commits in the batch and %d in the queue, want %d in the batch", n, left, want)
+	if n != 2 || left != 3 {
+		t.Errorf("%d commits in the batch and %d in the queue, want 2 and 3", n, left)
 	}
 	release()
 	for range 6 {

@@ -58,10 +58,7 @@ func newFake(t *testing.T) *fake {
 // open makes the Pipeline, which ends with the test.
 func (f *fake) open(rdb redis.UniversalClient, replicas command.Replicas) {
 	f.t.Helper()
-	f.Pipeline = New(rdb, &f.work, replicas)
-	for _, l := range f.all() {
-		l.width = 128 // CI links the tests with other widths
-	}
+	f.Pipeline = New(rdb, &f.work, replicas, Width)
 	f.t.Cleanup(func() {
 		close(f.over)
 		if err := f.work.Wait(context.Background()); err != nil {

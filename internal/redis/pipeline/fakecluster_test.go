@@ -105,8 +105,7 @@ func (f *fakeCluster) sendTo(node int, name string, bound time.Duration) *fakeCa
 	return c
 }
 
-// warm makes the client load the slots, and the lanes of the node so wide that no test depends on
-// the width.
+// warm makes the client load the slots, and the Pipeline use the lanes of the node.
 func (f *fakeCluster) warm(node int) {
 	f.t.Helper()
 	f.loadErr = nil
@@ -116,9 +115,6 @@ func (f *fakeCluster) warm(node int) {
 		b.replyAll(int64(1))
 		c.wantReply(f.elapsed(), int64(1))
 		synctest.Wait()
-	}
-	for _, l := range f.masters[address(node)].all() {
-		l.width = 128
 	}
 }
 

@@ -32,9 +32,7 @@ func TestRenewalsDoNotWaitForTakes(t *testing.T) {
 	for range 600 {
 		proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
 	}
-	// resendNow makes the lane abandon each batch at once. Each has a connection, so few batches
-	// leave some of the pool, also with the narrow lanes of CI.
-	takes := takeKeys(s, min(100, 4*parseWidth(width)), storetest.LongBound, 0)
+	takes := takeKeys(s, 100, storetest.LongBound, 0)
 	t.Cleanup(func() {
 		expireNow(s)
 		proxy.Refuse(true) // Cut would let the client send its commands again
@@ -202,7 +200,7 @@ func TestIdleLaneKeepsNoReferences(t *testing.T) {
 func TestReplicaLanesNeverRunInline(t *testing.T) {
 	t.Parallel()
 	s := &testStore{}
-	p := New(redistest.Reuse(t).Client(t, storetest.Deadlines), &s.work, command.Replicas{Count: 1, Timeout: time.Second})
+	p := New(redistest.Reuse(t).Client(t, storetest.Deadlines), &s.work, command.Replicas{Count: 1, Timeout: time.Second}, Width)
 	for class, want := range map[Class]bool{Acquire: false, Renew: false, Begin: false, Commit: false, Release: true, Abort: true} {
 		if l := p.of(class, true); l.canRunInline != want || l.acknowledged == want {
 			t.Errorf("class %d: can run inline: %v, waits for replicas: %v", class, l.canRunInline, l.acknowledged)

@@ -9,23 +9,6 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 )
 
-func TestWidthIsPositiveNumber(t *testing.T) {
-	t.Parallel()
-	if got := parseWidth("1"); got != 1 {
-		t.Errorf("got %d", got)
-	}
-	for _, width := range []string{"", "x", "0", "-1", "99999999999999999999"} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%q is a width", width)
-				}
-			}()
-			parseWidth(width)
-		}()
-	}
-}
-
 // A record that is bigger than the limit of a batch is sent alone.
 func TestBigRecordIsSentAlone(t *testing.T) {
 	t.Parallel()

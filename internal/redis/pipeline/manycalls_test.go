@@ -16,7 +16,7 @@ type busyLane struct {
 
 func newBusyLane(tb testing.TB, calls int) *busyLane {
 	tb.Helper()
-	l := &busyLane{lane: lane{width: 128, inFlight: &batch{}}}
+	l := &busyLane{lane: lane{width: Width, inFlight: &batch{}}}
 	for i := range calls {
 		c := &Call{}
 		c.Begin(silent{}, time.Hour+time.Duration(i%7)*time.Minute, 0, false)

@@ -26,6 +26,7 @@ type Pipeline struct {
 	work       *inflight.Counter
 	slotsKnown atomic.Bool // the client of the cluster has loaded the slots
 	replicas   command.Replicas
+	width      int // of each lane
 
 	begun        time.Time
 	probeCommand func(key []byte) command.Command // nil unless Watch was called
@@ -41,11 +42,15 @@ type Pipeline struct {
 // ones.
 const minMasters = 16
 
-// New returns a Pipeline that sends through rdb. It does no I/O. It counts its goroutines
-// in work. If replicas are wanted, the calls of all classes except Release and Abort wait
+// Width is how many commands a batch has at most, except in tests.
+const Width = 128
+
+// New returns a Pipeline that sends through rdb, at most width commands in a batch. It does no
+// I/O. It counts its goroutines in work. If replicas are wanted, the calls of all classes except Release and Abort wait
 // until the replicas have acknowledged them, or report too few in Reply.Unconfirmed.
-func New(rdb redis.UniversalClient, work *inflight.Counter, replicas command.Replicas) *Pipeline {
-	p := &Pipeline{rdb: rdb, work: work, replicas: replicas, masters: make(map[string]*lanes), maxMasters: minMasters, begun: time.Now()}
+func New(rdb redis.UniversalClient, work *inflight.Counter, replicas command.Replicas, width int) *Pipeline {
+	p := &Pipeline{rdb: rdb, work: work, replicas: replicas, width: width, begun: time.Now()}
+	p.masters, p.maxMasters = make(map[string]*lanes), minMasters
 	p.cluster, _ = rdb.(topology.Cluster)
 	p.init(&p.lanes)
 	return p
@@ -124,7 +129,7 @@ func (p *Pipeline) init(l *lanes) {
 	l.health.pipeline, l.health.lane = p, &l.acquires
 	l.health.server, _ = p.rdb.(topology.Server)
 	for _, one := range l.all() {
-		one.rdb, one.canRunInline, one.width, one.work, one.pipeline = p.rdb, topology.CanRunInline(p.rdb), parseWidth(width), p.work, p
+		one.rdb, one.canRunInline, one.width, one.work, one.pipeline = p.rdb, topology.CanRunInline(p.rdb), p.width, p.work, p
 		one.health = &l.health
 	}
 	if p.replicas.Wanted() {

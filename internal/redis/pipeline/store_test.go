@@ -37,8 +37,14 @@ type syncStore struct {
 // newStore returns a store that the end of the test closes.
 func newStore(t *testing.T, rdb redis.UniversalClient) *syncStore {
 	t.Helper()
+	return newStoreOfWidth(t, rdb, Width)
+}
+
+// newStoreOfWidth is newStore with at most width commands in a batch.
+func newStoreOfWidth(t *testing.T, rdb redis.UniversalClient, width int) *syncStore {
+	t.Helper()
 	s := &testStore{names: keyspace.New("p:"), scripts: script.New(false), lateGrant: func(string, string) {}}
-	s.pipeline = New(rdb, &s.work, command.Replicas{})
+	s.pipeline = New(rdb, &s.work, command.Replicas{}, width)
 	storetest.CloseAtEnd(t, s)
 	return &syncStore{s, t}
 }

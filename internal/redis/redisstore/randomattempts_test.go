@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -71,8 +72,8 @@ func TestAttemptsAmongRandomFaults(t *testing.T) {
 	w.randomFaults = &randomFaults{direct: w.direct, begin: script.New(false).Begin}
 	rdb := server.Client(t)
 	rdb.AddHook(w.randomFaults)
-	for i := range 4 {
-		s, err := New(rdb, "p:", fmt.Sprintf("%032x", i), command.Replicas{})
+	for i, width := range []int{1, 7, pipeline.Width, pipeline.Width} {
+		s, err := newOfWidth(rdb, "p:", fmt.Sprintf("%032x", i), command.Replicas{}, width)
 		if err != nil {
 			t.Fatal(err)
 		}

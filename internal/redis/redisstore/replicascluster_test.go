@@ -90,9 +90,7 @@ func TestBatchOfSeveralMastersWaitsOnEachMaster(t *testing.T) {
 			wantAcknowledged(t, all[:end], 1)
 			all = all[end:]
 		}
-		if laneWidth() >= 10 {
-			wantAcknowledged(t, all, 3)
-		}
+		wantAcknowledged(t, all, 3)
 	}
 }
 

@@ -164,9 +164,6 @@ func TestInlineTakeRunsOnCaller(t *testing.T) {
 // Commits with big records are split into several batches, because the replies would be late.
 func TestCommitsWithBigRecordsAreSplit(t *testing.T) {
 	t.Parallel()
-	if laneWidth() < 5 {
-		t.Skip("the lanes of this binary are too narrow for the batch")
-	}
 	proxy := redistest.NewProxy(t, redistest.Reuse(t).Addr())
 	rdb := proxy.Client(t, storetest.ShortReads)
 	s := newStore(t, rdb)

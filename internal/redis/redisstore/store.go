@@ -58,6 +58,11 @@ type subscriber interface {
 // A grant, a renewal, a hand-off and a commit count once the replicas have acknowledged them:
 // see the package comment.
 func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (*Store, error) {
+	return newOfWidth(rdb, prefix, process, replicas, pipeline.Width)
+}
+
+// newOfWidth is New with at most width commands in a batch.
+func newOfWidth(rdb redis.UniversalClient, prefix, process string, replicas Replicas, width int) (*Store, error) {
 	if err := keyspace.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}
@@ -73,7 +78,7 @@ func New(rdb redis.UniversalClient, prefix, process string, replicas Replicas) (
 		lateGrant:     func(string, string) {},
 		warning:       func(error) {},
 	}
-	s.pipeline = pipeline.New(rdb, &s.work, replicas)
+	s.pipeline = pipeline.New(rdb, &s.work, replicas, width)
 	s.subscriber = pubsub.New(rdb, s.names, process, &s.work,
 		func(key, token string) { s.hint(key, token) }, func(err error) { s.warning(err) })
 	return s, nil

@@ -2,8 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -79,15 +77,6 @@ type modeSubscriber struct {
 }
 
 func (m modeSubscriber) Mode() any { return m.mode }
-
-// laneWidth returns the greatest number of commands in a batch. CI also tests binaries with
-// other widths than the usual one, and sets the variable to their width.
-func laneWidth() int {
-	if width, err := strconv.Atoi(os.Getenv("REQLOCK_LANE_WIDTH")); err == nil {
-		return width
-	}
-	return 128
-}
 
 // behindProxy returns a store behind a proxy, the proxy, and a client that connects to the
 // server without the proxy.
