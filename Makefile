@@ -16,11 +16,11 @@ help: ## print this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 test: ## the fast tests of all modules: those that need redis-server are skipped where it is missing
-	@$(call in_modules,go test ./...)
+	@$(call in_modules,go test -count=1 ./...)
 	@echo 'The long tests were skipped: make full runs them. With -v, go test prints their number for each package.'
 
 full: ## all tests of all modules, the long ones too
-	@$(call in_modules,REQLOCK_FULL=1 go test -timeout 20m ./...)
+	@$(call in_modules,REQLOCK_FULL=1 go test -count=1 -timeout 20m ./...)
 
 race: ## the fast tests with the race detector, in random order
 	go test -race -shuffle=on ./...

@@ -11,7 +11,6 @@ import (
 // not installed the test is skipped, or fails if REQLOCK_REQUIRE_REDIS is set.
 func TestAlertRules(t *testing.T) {
 	t.Parallel()
-	suite.NeverCache() // go test does not watch the files that promtool reads
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		suite.SkipOrFail(t, "%v", err)

@@ -17,7 +17,6 @@ func TestMain(m *testing.M) { suite.Main(m) }
 const root = "../.."
 
 func TestTheTextOfTheAPIIsThatOfTheCode(t *testing.T) {
-	suite.NeverCache() // go test does not watch the packages that the go command compiles
 	texts, err := api.Texts(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,6 @@ func preludes() map[string]docs.Prelude {
 // check returns the findings in blocks.
 func check(t *testing.T, blocks []docs.Block) []string {
 	t.Helper()
-	suite.NeverCache() // go test does not watch the packages that the go command compiles
 	findings, err := docs.Check(t.Context(), root, preludes(), blocks)
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,7 @@ import (
 func TestMain(m *testing.M) { suite.Main(m) }
 
 // Without suite.Main, a package neither looks for goroutines that its tests leave, nor tells
-// which tests it skips, and go test caches its results although redis-server was replaced. Modules
-// that do not require the main one cannot call it.
+// which tests it skips. Modules that do not require the main one cannot call it.
 func TestEachPackageWithTestsCallsSuiteMain(t *testing.T) {
 	files, calls := os.DirFS(root(t)), make(map[string]bool) // by the folder of a package
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {

@@ -28,7 +28,6 @@ const grafana = root + "/otellock/grafana"
 // alerts fire.
 func TestPrometheusFiresAlerts(t *testing.T) {
 	t.Parallel()
-	suite.NeverCache() // go test does not watch the files of another module
 	exporter, registry := newExporter(t)
 	program := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(program.Close)

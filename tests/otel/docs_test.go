@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/docs"
 )
 
@@ -17,7 +16,6 @@ const root = "../.."
 // The page describes each panel of the dashboard, in its order, and no other one.
 func TestThePageDescribesThePanels(t *testing.T) {
 	t.Parallel()
-	suite.NeverCache() // go test does not watch the files of another module
 	page, err := os.ReadFile(filepath.Join(root, "docs", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +42,6 @@ func TestThePageDescribesThePanels(t *testing.T) {
 // The page shows the filter that TestRedisotelBesideLocks tests, and its code compiles.
 func TestThePageShowsTheFilter(t *testing.T) {
 	t.Parallel()
-	suite.NeverCache() // go test does not watch the packages that the go command compiles
 	blocks, err := docs.Pages(root)
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,6 @@ const defaultProgram = "redis-server"
 
 // lookUp finds the program with the chosen name.
 func lookUp() (name, program string, err error) {
-	suite.NeverCache() // another server may be installed next time
 	name = cmp.Or(os.Getenv(programEnv), defaultProgram)
 	program, err = exec.LookPath(name)
 	return name, program, err

@@ -68,7 +68,6 @@ func Run(m *testing.M, ignore ...goleak.Option) int {
 	if n := skipped.Load(); n > 0 {
 		fmt.Printf("%d tests skipped: %s=1 go test runs them\n", n, fullEnv)
 	}
-	writeStamp()
 	return code
 }
 

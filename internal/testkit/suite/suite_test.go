@@ -103,12 +103,12 @@ func generate(t *testing.T, tests string) (dir string) {
 	if err := os.MkdirAll("testdata", 0o750); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("testdata", "cached") //nolint:usetesting // see above
+	dir, err := os.MkdirTemp("testdata", "generated") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	source := "package cached\n\nimport (\n\t\"testing\"\n\n\t\"github.com/reqlock/reqlock/internal/testkit/suite\"\n)\n\n" +
+	source := "package generated\n\nimport (\n\t\"testing\"\n\n\t\"github.com/reqlock/reqlock/internal/testkit/suite\"\n)\n\n" +
 		"func TestMain(m *testing.M) { suite.Main(m) }\n\n" + tests + "\n\n// " + dir + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "x_test.go"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestMainReportsSkippedTestsAndGoroutinesThatAreLeft(t *testing.T) {
 func TestLonger(t *testing.T) { suite.Full(t, "is longer") }
 func TestShort(*testing.T)    {}
 func TestLeak(*testing.T)     { go func() { select {} }() }`)
-	binary := filepath.Join(t.TempDir(), "cached.test")
+	binary := filepath.Join(t.TempDir(), "generated.test")
 	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s", "-o", binary, "./"+dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -161,32 +161,6 @@ func TestLeak(*testing.T)     { go func() { select {} }() }`)
 			}
 			if t.Failed() {
 				t.Logf("%s", out)
-			}
-		})
-	}
-}
-
-// Programs outside the module may change between two runs.
-func TestResultsThatDependOnAProgramOutsideAreNotCached(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name, body string
-		cached     bool
-	}{
-		{"a test that depends on none", "", true},
-		{"a test that depends on one", "suite.NeverCache()", false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			dir := generate(t, "func TestX(t *testing.T) { "+test.body+" }")
-			for i := range 2 {
-				out, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-ldflags=-s", "./"+dir).CombinedOutput()
-				if err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				if cached := strings.Contains(string(out), "(cached)"); i == 1 && cached != test.cached {
-					t.Errorf("cached is %t\n%s", cached, out)
-				}
 			}
 		})
 	}

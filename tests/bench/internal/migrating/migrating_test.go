@@ -25,7 +25,6 @@ func peers() map[string]docs.Prelude {
 // check returns the findings in blocks.
 func check(t *testing.T, blocks []docs.Block) []string {
 	t.Helper()
-	suite.NeverCache() // go test does not watch the packages that the go command compiles
 	findings, err := docs.Check(t.Context(), ".", peers(), blocks)
 	if err != nil {
 		t.Fatal(err)

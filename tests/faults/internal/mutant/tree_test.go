@@ -18,7 +18,6 @@ func TestMain(m *testing.M) { suite.Main(m) }
 // loadAll returns the mutants of the campaign.
 func loadAll(t *testing.T) (Tree, []Mutant) {
 	t.Helper()
-	suite.NeverCache() // the mutants quote files of another module
 	tree, err := FindTree(t.Context())
 	if err != nil {
 		t.Fatal(err)
