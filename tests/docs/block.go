@@ -2,6 +2,8 @@ package docs
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -17,57 +19,49 @@ type Block struct {
 	Text    string // without the indentation of its fence
 }
 
-// preludeComment matches the line before a fence that chooses a prelude.
-var preludeComment = regexp.MustCompile(`^<!-- go: (\w+) -->$`)
+// fenced matches a block of any language: the prelude of the line before it, the indentation, the language, and the code.
+var fenced = regexp.MustCompile("(?m)^(?: *<!-- go: (\\w+) -->\n)?( *)```(.*)\n((?s:.*?))^ *```$")
 
-// fence marks the begin and the end of a block of code.
-const fence = "```"
+// Pages returns the blocks of README.md and of the pages of the folder docs. The root is the
+// folder of the repository.
+func Pages(root string) ([]Block, error) {
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	var all []Block
+	for _, file := range append([]string{filepath.Join(root, "README.md")}, files...) {
+		text, err := os.ReadFile(file) //nolint:gosec // a page of the repository
+		if err != nil {
+			return nil, err
+		}
+		blocks, err := Blocks(strings.TrimPrefix(filepath.ToSlash(file), filepath.ToSlash(root)+"/"), string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, blocks...)
+	}
+	return all, nil
+}
 
 // Blocks returns the blocks of Go code in the text of a page.
-func Blocks(page, text string) ([]Block, error) {
-	var (
-		found   []Block
-		prelude = DefaultPrelude
-		lines   = strings.Split(text, "\n")
-	)
-	for i := 0; i < len(lines); i++ {
-		line := strings.TrimSpace(lines[i])
-		if comment := preludeComment.FindStringSubmatch(line); comment != nil {
-			prelude = comment[1]
+func Blocks(page, text string) (found []Block, err error) {
+	if strings.Contains(fenced.ReplaceAllString(text, ""), "```") {
+		return nil, fmt.Errorf("%s: a block of code is never closed", page)
+	}
+	for _, at := range fenced.FindAllStringSubmatchIndex(text, -1) {
+		part := func(group int) string { return text[max(at[2*group], 0):max(at[2*group+1], 0)] }
+		if part(3) != "go" {
 			continue
 		}
-		if strings.HasPrefix(line, fence) {
-			end := closing(lines, i)
-			if end < 0 {
-				return nil, fmt.Errorf("%s:%d: this fence is never closed", page, i+1)
-			}
-			if line == fence+"go" {
-				indent, _, _ := strings.Cut(lines[i], fence)
-				code := unindented(lines[i+1:end], indent)
-				found = append(found, Block{Page: page, Line: i + 2, Prelude: prelude, Text: code})
-			}
-			i = end
+		b := Block{Page: page, Line: 1 + strings.Count(text[:at[8]], "\n"), Prelude: DefaultPrelude}
+		if part(1) != "" {
+			b.Prelude = part(1)
 		}
-		prelude = DefaultPrelude
+		for line := range strings.Lines(part(4)) {
+			b.Text += strings.TrimPrefix(line, part(2))
+		}
+		found = append(found, b)
 	}
 	return found, nil
-}
-
-// closing returns the index of the line that closes the fence in line i, or -1.
-func closing(lines []string, i int) int {
-	for j := i + 1; j < len(lines); j++ {
-		if strings.TrimSpace(lines[j]) == fence {
-			return j
-		}
-	}
-	return -1
-}
-
-// unindented joins lines without the indentation that all lines of a list item have.
-func unindented(lines []string, indent string) string {
-	var b strings.Builder
-	for _, line := range lines {
-		b.WriteString(strings.TrimPrefix(line, indent) + "\n")
-	}
-	return b.String()
 }

@@ -5,14 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/scanner"
 	"go/token"
 	"go/types"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/reqlock/reqlock/tests/internal/exportdata"
 )
+
+// A Prelude is a list of folders with Go files. Their variables are the free names of a
+// snippet.
+type Prelude []string
 
 // Check checks the types of blocks. The folder is any one in the module whose requirements
 // the blocks may import. It returns what a reader who copies a block would be told: texts
@@ -20,112 +28,126 @@ import (
 //
 // In a snippet, variables that are not used are right. A file must compile as it is.
 func Check(ctx context.Context, dir string, preludes map[string]Prelude, blocks []Block) ([]string, error) {
-	c := checker{fset: token.NewFileSet(), preludes: make(map[string][]*ast.File)}
-	var all []*ast.File
-	for name, prelude := range preludes {
-		files, err := prelude.parse(c.fset)
+	c := checker{fset: token.NewFileSet()}
+	parsed := make([][]*ast.File, len(blocks))
+	var paths []string
+	for i, b := range blocks {
+		files, err := c.parse(b, preludes)
 		if err != nil {
 			return nil, err
 		}
-		c.preludes[name] = files
-		all = append(all, files...)
+		parsed[i], paths = files, append(paths, imported(files)...)
 	}
-	var units []unit
-	for _, b := range blocks {
-		if u, ok := c.prepare(b); ok {
-			units = append(units, u)
-			all = append(all, u.file)
-		}
-	}
+	slices.Sort(paths)
 	var err error
-	if c.importer, err = exportdata.Importer(ctx, dir, imported(all)); err != nil {
+	if c.importer, err = exportdata.Importer(ctx, dir, slices.Compact(paths)); err != nil {
 		return nil, err
 	}
-	for _, u := range units {
-		c.check(u)
+	for i, b := range blocks {
+		if len(parsed[i]) > 0 {
+			c.check(b, parsed[i])
+		}
 	}
 	slices.Sort(c.findings)
 	return slices.Compact(c.findings), nil
 }
 
-// A unit is a block with its syntax.
-type unit struct {
-	Block
-	file *ast.File
-}
-
 // A checker collects findings in blocks.
 type checker struct {
 	fset     *token.FileSet
-	preludes map[string][]*ast.File
 	importer types.Importer
 	findings []string
 }
 
 // report adds a finding in a line of a page.
-func (c *checker) report(page string, line int, text string) {
-	c.findings = append(c.findings, fmt.Sprintf("%s:%d: %s", page, line, text))
+func (c *checker) report(b Block, line int, text string) {
+	c.findings = append(c.findings, fmt.Sprintf("%s:%d: %s", b.Page, line, strings.Join(strings.Fields(text), " ")))
 }
 
-// prepare parses a block, and adds its imports.
-func (c *checker) prepare(b Block) (unit, bool) {
-	prelude, known := c.preludes[b.Prelude]
+// isWhole reports whether a block is a whole file.
+func (b Block) isWhole() bool {
+	_, err := parser.ParseFile(token.NewFileSet(), "", b.Text, parser.PackageClauseOnly)
+	return err == nil
+}
+
+// parse returns the files of a block: its own one, and those of its prelude. It returns none if the syntax of
+// the block is wrong.
+func (c *checker) parse(b Block, preludes map[string]Prelude) ([]*ast.File, error) {
+	prelude, known := preludes[b.Prelude]
 	if !known {
-		c.report(b.Page, b.Line, fmt.Sprintf("there is no prelude %q", b.Prelude))
-		return unit{}, false
+		c.report(b, b.Line, fmt.Sprintf("there is no prelude %q", b.Prelude))
+		return nil, nil
 	}
-	file, err := b.parse(c.fset)
-	var wrong scanner.ErrorList
-	switch {
-	case errors.As(err, &wrong):
-		c.report(b.Page, wrong[0].Pos.Line, wrong[0].Msg) // the others may be its consequences
-		return unit{}, false
-	case err != nil:
-		c.report(b.Page, b.Line, err.Error())
-		return unit{}, false
-	}
+	line := fmt.Sprintf("//line %s:%d\n", path.Base(b.Page), b.Line) // the parser adds the folder
+	texts := []string{line + b.Text}
 	if !b.isWhole() {
-		addImports(file, declared(append(slices.Clone(prelude), file)...))
+		texts = []string{clause + line + b.Text, clause + "func _() {\n" + line + b.Text + "}\n"}
 	}
-	return unit{b, file}, true
-}
-
-// check checks the types of a block.
-func (c *checker) check(u unit) {
-	files := []*ast.File{u.file}
-	if !u.isWhole() {
-		own := declared(u.file)
-		for _, file := range c.preludes[u.Prelude] {
-			files = append(files, without(file, own))
+	var file *ast.File
+	var wrong scanner.ErrorList
+	for i, text := range texts {
+		tree, err := parser.ParseFile(c.fset, b.Page, text, parser.SkipObjectResolution)
+		if err == nil {
+			file = tree
+			break
+		}
+		// Of a snippet that begins with a declaration, the first error is the one to report.
+		if i == 0 || !declaration.MatchString(b.Text) {
+			errors.As(err, &wrong)
 		}
 	}
+	if file == nil {
+		c.report(b, wrong[0].Pos.Line, wrong[0].Msg) // the others may be its consequences
+		return nil, nil
+	}
+	files := []*ast.File{file}
+	if b.isWhole() {
+		return files, nil
+	}
+	addImports(file)
+	for _, folder := range prelude {
+		names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			free, err := parser.ParseFile(c.fset, name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return nil, err
+			}
+			free.Name = file.Name
+			files = append(files, free)
+		}
+	}
+	return files, nil
+}
+
+// clause begins the file of a snippet.
+const clause = "package snippet\n"
+
+// declaration matches a snippet that begins with a declaration.
+var declaration = regexp.MustCompile(`^(//.*\n)*(func|type|var|const|import)\b`)
+
+// allowed matches the errors that a snippet may have: it leaves out what a reader has, and may be the middle of any function.
+var allowed = regexp.MustCompile(`^declared and not used|imported (as \w+ )?and not used|^too many return values`)
+
+// check checks the types of a block. The types of the snippet hide those of the prelude, since they come first.
+func (c *checker) check(b Block, files []*ast.File) {
 	config := types.Config{Importer: c.importer, Error: func(err error) {
 		var wrong types.Error
-		if errors.As(err, &wrong) {
-			c.reportTypeError(u, wrong)
+		if !errors.As(err, &wrong) || strings.HasPrefix(wrong.Msg, "\t") || strings.Contains(wrong.Msg, "(unknown type)") {
+			return // more about another error, or its consequence
+		}
+		switch position := c.fset.Position(wrong.Pos); {
+		case !b.isWhole() && allowed.MatchString(wrong.Msg):
+		case position.Filename == b.Page:
+			c.report(b, position.Line, wrong.Msg)
+		case position.Filename == "": // an import that was added
+			c.report(b, b.Line, wrong.Msg)
 		}
 	}}
-	p, _ := config.Check(u.file.Name.Name, c.fset, files, nil) // the errors were reported one by one
+	p, _ := config.Check(files[0].Name.Name, c.fset, files, nil) // the errors were reported one by one
 	if p.Name() == "main" && p.Scope().Lookup("main") == nil {
-		c.report(u.Page, u.Line, "function main is undeclared in the main package")
+		c.report(b, b.Line, "function main is undeclared in the main package")
 	}
-}
-
-// reportTypeError reports an error of types, unless a snippet may have it, or another error causes it.
-func (c *checker) reportTypeError(u unit, wrong types.Error) {
-	if strings.Contains(wrong.Msg, "(unknown type)") {
-		return
-	}
-	position := c.fset.Position(wrong.Pos)
-	if !u.isWhole() {
-		if strings.HasPrefix(wrong.Msg, "declared and not used") || strings.Contains(wrong.Msg, "imported and not used") ||
-			strings.Contains(wrong.Msg, "imported as ") && strings.Contains(wrong.Msg, " and not used") {
-			return
-		}
-	}
-	line := position.Line
-	if position.Filename != u.Page { // such as an import that was added
-		line = u.Line
-	}
-	c.report(u.Page, line, strings.Join(strings.Fields(wrong.Msg), " "))
 }

@@ -1,4 +1,5 @@
-// Package docs checks the Go code in README.md and in the pages of the folder docs.
+// Package docs checks README.md and the pages of the folder docs: their Go code, the tables of options and
+// of errors, and what commands print.
 //
 // A block that begins with a package clause is a whole file. Any other block is a snippet:
 // it has no imports, and it may use names that the page does not declare, such as ctx and
@@ -13,10 +14,5 @@
 // Snippets that use other locks have the prelude peers, in the module tests/bench, since only
 // that module requires them. Its test calls this package.
 //
-// Package configuration, and the command write, write pages and pictures: go generate
-// ./tests/docs.
-//
 // The types are checked by go/types, with what the compiler made of the imported packages.
 package docs
-
-//go:generate go run ./write

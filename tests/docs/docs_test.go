@@ -1,12 +1,19 @@
 package docs_test
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/docs"
+
+	// go test repeats the tests of this package after a change of what the pages import.
+	_ "github.com/reqlock/reqlock/core/locktest"
+	_ "github.com/reqlock/reqlock/echolock"
+	_ "github.com/reqlock/reqlock/ginlock"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -14,24 +21,33 @@ func TestMain(m *testing.M) { suite.Main(m) }
 // root is the repository, seen from this package.
 const root = "../.."
 
-// preludes returns the preludes of this module.
-func preludes() map[string]docs.Prelude {
-	found := make(map[string]docs.Prelude)
-	for _, name := range []string{"http", "gin", "echo", "grpc"} {
-		found[name] = docs.Prelude{filepath.Join("prelude", "common"), filepath.Join("prelude", name)}
+// read returns the text of a page.
+func read(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return found
+	return string(text)
 }
 
 // check returns the findings in blocks.
 func check(t *testing.T, blocks []docs.Block) []string {
 	t.Helper()
-	findings, err := docs.Check(t.Context(), root, preludes(), blocks)
+	preludes := make(map[string]docs.Prelude)
+	for _, name := range []string{"http", "gin", "echo", "grpc"} {
+		preludes[name] = docs.Prelude{filepath.Join("prelude", "common"), filepath.Join("prelude", name)}
+	}
+	findings, err := docs.Check(t.Context(), root, preludes, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return findings
 }
+
+// frameworkRow matches a row of the README's table of frameworks: the framework, and the code of the
+// lock on a route.
+var frameworkRow = regexp.MustCompile("(?m)^\\| \\[?(Gin|Echo|gRPC|none)\\b[^|]*\\| `([^`]+)` \\|")
 
 func TestEachBlockCompiles(t *testing.T) {
 	blocks, err := docs.Pages(root)
@@ -40,8 +56,13 @@ func TestEachBlockCompiles(t *testing.T) {
 	}
 	// Tests of the modules tests/bench and tests/otel check these.
 	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool { return b.Prelude == "peers" || b.Prelude == "otel" })
-	if len(blocks) < 5 {
-		t.Fatalf("found %d blocks", len(blocks))
+	preludeOf := map[string]string{"Gin": "gin", "Echo": "echo", "gRPC": "grpc", "none": docs.DefaultPrelude}
+	rows := frameworkRow.FindAllStringSubmatch(read(t, "README.md"), -1)
+	for _, row := range rows {
+		blocks = append(blocks, docs.Block{Page: "README.md/" + row[1], Line: 1, Prelude: preludeOf[row[1]], Text: row[2] + "\n"})
+	}
+	if len(rows) != len(preludeOf) || len(blocks) < 50 {
+		t.Fatalf("found %d frameworks in README.md, want %d, and %d blocks", len(rows), len(preludeOf), len(blocks))
 	}
 	for _, finding := range check(t, blocks) {
 		t.Error(finding)

@@ -48,9 +48,9 @@ func importPath(name string) string {
 	return renamed[name]
 }
 
-// addImports adds imports of the packages that the file uses, except those whose names are
-// declared. An import can be superfluous, if the file uses a local variable of that name.
-func addImports(file *ast.File, declared map[string]bool) {
+// addImports adds imports of the packages that a snippet uses. An import can be superfluous, if the
+// snippet has a variable of that name.
+func addImports(file *ast.File) {
 	have := make(map[string]bool)
 	added := &ast.GenDecl{Tok: token.IMPORT, Lparen: file.Name.End()}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -58,14 +58,11 @@ func addImports(file *ast.File, declared map[string]bool) {
 		if !ok {
 			return true
 		}
-		if used, ok := selector.X.(*ast.Ident); ok && !have[used.Name] && !declared[used.Name] && importPath(used.Name) != "" {
+		if used, ok := selector.X.(*ast.Ident); ok && !have[used.Name] && importPath(used.Name) != "" {
 			have[used.Name] = true
-			spec := &ast.ImportSpec{
-				Name: ast.NewIdent(used.Name),
-				Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(importPath(used.Name))},
-			}
-			added.Specs = append(added.Specs, spec)
-			file.Imports = append(file.Imports, spec)
+			path := &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(importPath(used.Name))}
+			spec := &ast.ImportSpec{Name: ast.NewIdent(used.Name), Path: path}
+			added.Specs, file.Imports = append(added.Specs, spec), append(file.Imports, spec)
 		}
 		return true
 	})
@@ -75,8 +72,7 @@ func addImports(file *ast.File, declared map[string]bool) {
 }
 
 // imported returns the paths that files import.
-func imported(files []*ast.File) []string {
-	var paths []string
+func imported(files []*ast.File) (paths []string) {
 	for _, file := range files {
 		for _, spec := range file.Imports {
 			if p, err := strconv.Unquote(spec.Path.Value); err == nil {
@@ -84,6 +80,5 @@ func imported(files []*ast.File) []string {
 			}
 		}
 	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
+	return paths
 }

@@ -1,13 +1,13 @@
-package configuration_test
+package docs_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/tests/docs/configuration"
 )
 
 // valid are valid options of core, other than their defaults.
@@ -41,40 +41,31 @@ func valid() map[string]core.Option {
 	}
 }
 
-// The tables say which functions accept an option of core; here the functions are asked.
-func TestOptionsAreAllowedWhereTheTablesSay(t *testing.T) {
-	options, err := configuration.Options(root, "core", "Option")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, option := range options {
-		value, ok := valid()[option.Name]
-		if !ok {
-			t.Errorf("this test has no value of %s", option.Name)
-			continue
-		}
-		byNew, byQuorum, byWith := accepts(t, value)
-		var got string
-		switch {
-		case byNew && byQuorum && byWith:
-			got = "everywhere"
-		case byNew && byWith:
-			got = "everywhere except `NewQuorum`"
-		case byNew && byQuorum:
-			got = "`New`, `NewQuorum`"
-		case byNew:
-			got = "`New`"
-		case byQuorum:
-			got = "`NewQuorum`"
-		}
-		if got != option.Where {
-			t.Errorf("%s is allowed: %q, and its comment says: %q", option.Name, got, option.Where)
+// The table says which functions accept an option of core. Here the functions are asked.
+func TestOptionsAreAllowedWhereTheTableSays(t *testing.T) {
+	for _, section := range []string{"Locks", "The whole Locker", "Idempotent requests"} {
+		for _, row := range rowsOf(t, section) {
+			value, ok := valid()[row[1]]
+			if !ok {
+				t.Errorf("this test has no value of %s", row[1])
+				continue
+			}
+			accepted := map[[3]bool]string{
+				{true, true, true}:   "everywhere",
+				{true, false, true}:  "everywhere except `NewQuorum`",
+				{true, true, false}:  "`New`, `NewQuorum`",
+				{true, false, false}: "`New`",
+				{false, true, false}: "`NewQuorum`",
+			}
+			if got, want := cmp.Or(row[4], "everywhere"), accepted[accepts(t, value)]; got != want {
+				t.Errorf("docs/configuration.md says that %s is allowed %q, and it is %q", row[1], got, want)
+			}
 		}
 	}
 }
 
 // accepts reports whether New, NewQuorum and With accept an option.
-func accepts(t *testing.T, option core.Option) (byNew, byQuorum, byWith bool) {
+func accepts(t *testing.T, option core.Option) (by [3]bool) {
 	t.Helper()
 	var clients []redis.UniversalClient
 	for _, addr := range []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"} {
@@ -88,11 +79,11 @@ func accepts(t *testing.T, option core.Option) (byNew, byQuorum, byWith bool) {
 		}
 		return err == nil
 	}
-	byNew = made(core.New(clients[0], option))
-	byQuorum = made(core.NewQuorum(clients, option))
+	by[0] = made(core.New(clients[0], option))
+	by[1] = made(core.NewQuorum(clients, option))
 	locks := core.Must(core.New(clients[0]))
 	t.Cleanup(func() { _ = locks.Close(t.Context()) })
-	defer func() { byWith = recover() == nil }()
+	defer func() { by[2] = recover() == nil }()
 	locks.With(option)
-	return byNew, byQuorum, byWith
+	return by
 }
