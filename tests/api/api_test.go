@@ -1,82 +1,104 @@
-package api_test
+package api
 
 import (
+	"flag"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-	"github.com/reqlock/reqlock/tests/api"
+	"github.com/reqlock/reqlock/tests/internal/exportdata"
 )
+
+var write = flag.Bool("write", false, "write the text of the API again")
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// root is the repository, seen from this package.
-const root = "../.."
+const (
+	root   = "../.." // the repository, seen from this package
+	module = "github.com/reqlock/reqlock"
+)
 
-func TestTheTextOfTheAPIIsThatOfTheCode(t *testing.T) {
-	texts, err := api.Texts(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range texts {
-		kept, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(api.File(name))))
+// packages returns the folders of the packages that users import, by the folders of their modules.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	found := make(map[string][]string)
+	for _, pattern := range []string{"*/doc.go", "*/*/doc.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
-		old, now := strings.Split(string(kept), "\n"), strings.Split(text, "\n")
-		for _, line := range old {
-			if !slices.Contains(now, line) {
-				t.Errorf("%s, removed: %s", name, line)
+		for _, file := range files {
+			dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(file)), root+"/")
+			top, _, _ := strings.Cut(dir, "/")
+			if slices.Contains([]string{"internal", "tests", "examples"}, top) {
+				continue
 			}
-		}
-		for _, line := range now {
-			if !slices.Contains(old, line) {
-				t.Errorf("%s, added: %s", name, line)
+			if _, err := os.Stat(filepath.Join(root, top, "go.mod")); err != nil {
+				top = "." // no module of its own
 			}
+			found[top] = append(found[top], dir)
 		}
+	}
+	return found
+}
+
+// fileOf returns the path of the text of a package.
+func fileOf(dir string) string { return filepath.Join(root, "api", path.Base(dir)+".txt") }
+
+func TestTheTextOfTheAPIIsThatOfTheCode(t *testing.T) {
+	kept, err := filepath.Glob(filepath.Join(root, "api", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for top, dirs := range packages(t) {
+		var paths []string
+		for _, dir := range dirs {
+			paths = append(paths, module+"/"+dir)
+		}
+		compiled, err := exportdata.Importer(t.Context(), filepath.Join(root, top), paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, dir := range dirs {
+			p, err := compiled.Import(paths[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, dir, describe(p))
+			kept = slices.DeleteFunc(kept, func(file string) bool { return file == fileOf(dir) })
+		}
+	}
+	if len(kept) > 0 {
+		t.Errorf("no package has the API of %v", kept)
 	}
 	if t.Failed() {
 		t.Log("if the change is intended, run go generate ./tests/api, and name the change in CHANGELOG.md")
 	}
 }
 
-// A new package that users import must be in the list.
-func TestAllPackagesThatUsersImportAreCovered(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "*", "doc.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nested, err := filepath.Glob(filepath.Join(root, "*", "*", "doc.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range append(files, nested...) {
-		dir, err := filepath.Rel(root, filepath.Dir(file))
-		if err != nil {
+// compare compares the text of a package with the kept one, or writes it.
+func compare(t *testing.T, dir, text string) {
+	t.Helper()
+	if *write {
+		if err := os.WriteFile(fileOf(dir), []byte(text), 0o644); err != nil { //nolint:gosec // the file is public
 			t.Fatal(err)
 		}
-		name := filepath.ToSlash(dir)
-		top, _, _ := strings.Cut(name, "/")
-		if slices.Contains([]string{"internal", "tests", "examples"}, top) || slices.Contains(api.Packages(), name) {
-			continue
-		}
-		t.Errorf("users can import %s, and package api does not describe it", name)
 	}
-}
-
-// The text of a package that is gone must go, too.
-func TestEachTextIsThatOfAPackage(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "api", "*"))
+	before, err := os.ReadFile(fileOf(dir))
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
-	for _, file := range files {
-		ofPackage := func(name string) bool { return filepath.Base(api.File(name)) == filepath.Base(file) }
-		if !slices.ContainsFunc(api.Packages(), ofPackage) {
-			t.Errorf("api/%s describes no package", filepath.Base(file))
+	old, now := strings.Split(string(before), "\n"), strings.Split(text, "\n")
+	for _, line := range slices.Concat(old, now) {
+		switch {
+		case !slices.Contains(now, line):
+			t.Errorf("%s, removed: %s", dir, line)
+		case !slices.Contains(old, line):
+			t.Errorf("%s, added: %s", dir, line)
 		}
 	}
 }

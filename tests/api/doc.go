@@ -7,4 +7,4 @@
 // the change in CHANGELOG.md.
 package api
 
-//go:generate go run ./write
+//go:generate go test -count=1 -run ^TestTheTextOfTheAPIIsThatOfTheCode$ . -write

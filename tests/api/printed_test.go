@@ -1,4 +1,4 @@
-package api_test
+package api
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +25,6 @@ import (
 	"github.com/reqlock/reqlock/ginlock"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/nethttplock"
-	"github.com/reqlock/reqlock/tests/api"
 )
 
 // secret is a part of each key and each stored answer.
@@ -65,16 +64,13 @@ func secretForms() []string {
 func typesWithFields(t *testing.T) (names []string) {
 	t.Helper()
 	holding := regexp.MustCompile(`(?m)^type (\w+) (struct|string|\[.*|map\[.*)$`)
-	for _, name := range api.Packages() {
-		if slices.Contains([]string{"otellock", "annotations/reqlockv1"}, name) { // modules of their own, without keys
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(api.File(name))))
+	for _, dir := range packages(t)["."] { // the other modules have no keys
+		text, err := os.ReadFile(fileOf(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, found := range holding.FindAllStringSubmatch(string(text), -1) {
-			names = append(names, filepath.Base(name)+"."+found[1])
+			names = append(names, path.Base(dir)+"."+found[1])
 		}
 	}
 	return names

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -13,10 +14,16 @@ type describer struct {
 	lines []string
 }
 
-// String returns the lines in order. Each ends with a newline.
-func (d *describer) String() string {
+// describe returns the API of a package: sorted lines.
+func describe(p *types.Package) string {
+	d := describer{pkg: p}
+	for _, name := range p.Scope().Names() {
+		if token.IsExported(name) {
+			d.object(p.Scope().Lookup(name))
+		}
+	}
 	slices.Sort(d.lines)
-	return strings.Join(d.lines, "\n") + "\n"
+	return strings.Join(slices.Compact(d.lines), "\n") + "\n"
 }
 
 func (d *describer) add(format string, args ...any) {
@@ -72,7 +79,6 @@ func (d *describer) namedType(name string, named *types.Named) {
 				d.add("type %s interface, unexported methods", name)
 			}
 		}
-		d.lines = slices.Compact(d.lines)
 		return
 	default:
 		d.add("type %s %s", name, d.typeName(underlying))
