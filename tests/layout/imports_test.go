@@ -110,14 +110,14 @@ func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	found, all := make(map[string][]string), build.Default
 	all.UseAllFiles = true
-	err := fs.WalkDir(os.DirFS(root(t)), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
 		if base := path.Base(name); name != "." && base[0] == '.' || base == "testdata" || base == "out" || name == "tests" {
 			return fs.SkipDir // tests import what they test
 		}
-		p, err := all.ImportDir(filepath.Join(root(t), filepath.FromSlash(name)), 0)
+		p, err := all.ImportDir(filepath.Join(root, filepath.FromSlash(name)), 0)
 		if noGo := (*build.NoGoError)(nil); errors.As(err, &noGo) {
 			return nil
 		}

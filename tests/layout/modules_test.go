@@ -2,42 +2,51 @@ package layout
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
+func TestMain(m *testing.M) { suite.Main(m) }
+
 func TestEachModuleIsUpdatedAndChecked(t *testing.T) {
-	top := root(t)
-	mentions := map[string]string{ // by file, how it names a module: a bare name may also be that of something else
+	for file, mention := range map[string]string{ // how the file names a module: a bare name may also be that of something else
 		".github/dependabot.yml":   `(?m)/%s(,|\]|$)`,
 		".github/workflows/ci.yml": `(?m)working-directory: %s$`,
 		".ci/run":                  `\(cd %s &&`,
-	}
-	var modules []string
-	for _, pattern := range []string{"*/go.mod", "*/*/go.mod"} {
-		found, err := fs.Glob(os.DirFS(top), pattern)
+	} {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		modules = append(modules, found...)
-	}
-	if len(modules) == 0 {
-		t.Fatal("found no module inside the main module")
-	}
-	for _, file := range modules {
-		dir := path.Dir(file)
-		for name, mention := range mentions {
-			text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, dir := range modules(t) {
 			if !regexp.MustCompile(fmt.Sprintf(mention, dir)).Match(text) {
-				t.Errorf("%s does not name the module %s", name, dir)
+				t.Errorf("%s does not name the module %s", file, dir)
 			}
+		}
+	}
+}
+
+// Without suite.Main, a package neither looks for goroutines that its tests leave, nor tells
+// which tests it skips. Modules that do not require the main one cannot call it.
+func TestEachPackageWithTestsCallsSuiteMain(t *testing.T) {
+	all := files(t, "go.mod")
+	others := slices.DeleteFunc(modules(t), func(dir string) bool { return strings.Contains(all[dir+"/go.mod"], module+" v") })
+	calls := make(map[string]bool) // by the folder of a package
+	for name, text := range files(t, "_test.go") {
+		if !isInModule(others, name) {
+			calls[path.Dir(name)] = calls[path.Dir(name)] || strings.Contains(text, "suite.Main(m")
+		}
+	}
+	for dir, called := range calls {
+		if !called {
+			t.Errorf("%s has tests and no TestMain with suite.Main", dir)
 		}
 	}
 }

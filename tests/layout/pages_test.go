@@ -58,91 +58,45 @@ func targets(page string) []string {
 	return all
 }
 
-// pages returns the Markdown files of the repository by their paths, those of its other
-// modules too.
-func pages(t *testing.T) map[string]string {
-	t.Helper()
-	found := make(map[string]string)
-	files := os.DirFS(root(t))
-	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "out" || entry.Name() == "testdata"):
-			return fs.SkipDir
-		case path.Ext(name) != ".md":
-			return nil
-		}
-		text, err := fs.ReadFile(files, name)
-		found[name] = string(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-func TestLinksInMarkdownLeadSomewhere(t *testing.T) {
-	files, all := os.DirFS(root(t)), pages(t)
-	if len(all) < 2 {
-		t.Fatalf("found %d pages", len(all))
-	}
-	for name, page := range all {
-		if name == "tests/faults/README.md" {
-			continue // a command writes its links, and a test of its module compares them
-		}
+func TestLinksLeadSomewhere(t *testing.T) {
+	tree, pages := os.DirFS(root), files(t, ".md")
+	for name, page := range pages {
 		for _, to := range targets(page) {
-			if reason := broken(files, all, name, to); reason != "" {
+			if reason := broken(tree, pages, name, to); reason != "" {
 				t.Errorf("%s: %s: %s", name, to, reason)
 			}
 		}
-	}
-}
-
-// Comments link pages by their addresses.
-func TestLinksInCommentsLeadSomewhere(t *testing.T) {
-	files, all, found := os.DirFS(root(t)), pages(t), 0
-	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "out" || entry.Name() == "testdata"):
-			return fs.SkipDir
-		case path.Ext(name) != ".go":
-			return nil
-		}
-		text, err := fs.ReadFile(files, name)
-		for _, match := range address.FindAllStringSubmatch(string(text), -1) {
-			found++
-			if reason := broken(files, all, "", match[1]); reason != "" {
-				t.Errorf("%s: %s: %s", name, match[0], reason)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found < 20 {
-		t.Errorf("found only %d links", found)
-	}
-}
-
-func TestLinksToSectionsOfCommentsLeadSomewhere(t *testing.T) {
-	found := 0
-	for name, page := range pages(t) {
 		for _, match := range section.FindAllStringSubmatch(page, -1) {
-			found++
-			comment, err := os.ReadFile(filepath.Join(root(t), match[1], "doc.go"))
+			comment, err := os.ReadFile(filepath.Join(root, match[1], "doc.go"))
 			heading := "\n// # " + strings.ReplaceAll(match[2], "_", " ") + "\n"
 			if err != nil || !strings.Contains(string(comment), heading) {
 				t.Errorf("%s: %s: the comment has no such section", name, match[0])
 			}
 		}
 	}
-	if found < 2 {
-		t.Errorf("found only %d links", found)
+	for name, source := range files(t, ".go") {
+		for _, match := range address.FindAllStringSubmatch(source, -1) {
+			if reason := broken(tree, pages, "", match[1]); reason != "" {
+				t.Errorf("%s: %s: %s", name, match[0], reason)
+			}
+		}
+	}
+}
+
+func TestTheIndexLinksEachPageOfDocs(t *testing.T) {
+	pages := files(t, ".md")
+	linked := targets(pages["docs/README.md"])
+	for name := range pages {
+		if path.Dir(name) == "docs" && name != "docs/README.md" && !slices.Contains(linked, path.Base(name)) {
+			t.Errorf("docs/README.md does not link %s", path.Base(name))
+		}
+	}
+}
+
+func TestTheReadmeIsShort(t *testing.T) {
+	const most = 150
+	if n := strings.Count(files(t, "README.md")["README.md"], "\n"); n > most {
+		t.Errorf("README.md has %d lines, and %d are allowed: move text to a page of docs", n, most)
 	}
 }
 
