@@ -11,8 +11,8 @@ import (
 // module is the path of the main module.
 const module = "github.com/reqlock/reqlock"
 
-// unversioned are packages that a snippet may use by the last part of their path.
-var unversioned = []string{
+// importable are packages that a snippet may use by the last part of their path.
+var importable = []string{
 	"bytes", "cmp", "context", "crypto/hmac", "crypto/sha256", "crypto/tls", "database/sql", "encoding/hex",
 	"encoding/json", "errors", "expvar", "fmt", "io", "log", "log/slog", "maps", "net", "net/http", "net/http/httptest",
 	"net/http/httputil", "net/url", "os", "os/signal", "runtime/debug", "slices", "strconv", "strings", "sync", "sync/atomic", "syscall",
@@ -30,20 +30,19 @@ var unversioned = []string{
 
 // renamed are the packages that a snippet uses by another name, by that name.
 var renamed = map[string]string{
-	"echo":    "github.com/labstack/echo/v4",
-	"goredis": "github.com/go-redsync/redsync/v4/redis/goredis/v9",
-	"pb":      module + "/examples/bankpb",
-	"rand":    "math/rand/v2",
-	"redis":   "github.com/redis/go-redis/v9",
-	"redsync": "github.com/go-redsync/redsync/v4",
-
+	"echo":      "github.com/labstack/echo/v4",
+	"goredis":   "github.com/go-redsync/redsync/v4/redis/goredis/v9",
+	"pb":        module + "/examples/bankpb",
+	"rand":      "math/rand/v2",
+	"redis":     "github.com/redis/go-redis/v9",
 	"redisotel": "github.com/redis/go-redis/extra/redisotel/v9",
+	"redsync":   "github.com/go-redsync/redsync/v4",
 }
 
 // importPath returns the path of the package that a snippet uses by this name, or "".
 func importPath(name string) string {
-	if i := slices.IndexFunc(unversioned, func(p string) bool { return path.Base(p) == name }); i >= 0 {
-		return unversioned[i]
+	if i := slices.IndexFunc(importable, func(p string) bool { return path.Base(p) == name }); i >= 0 {
+		return importable[i]
 	}
 	return renamed[name]
 }

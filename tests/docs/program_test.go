@@ -24,36 +24,25 @@ type session struct {
 	command, text string
 }
 
+// fence matches a block of code: its language and its text.
+var fence = regexp.MustCompile("(?m)^```(\\w*)\n((?s:.*?))^```$")
+
 // sessions returns the sessions of a page. A command without a text below it is none.
-func sessions(text string) []session {
-	var (
-		found    []session
-		program  string
-		snippets string
-		command  *session
-	)
-	lines := strings.Split(text, "\n")
-	for i := 0; i < len(lines); i++ {
-		language, isFence := strings.CutPrefix(lines[i], "```")
-		if !isFence {
-			continue
-		}
-		begin := i + 1
-		for i++; lines[i] != "```"; i++ {
-		}
-		code := strings.Join(lines[begin:i], "\n") + "\n"
+func sessions(text string) (found []session) {
+	var program, snippets, command string
+	line := 0
+	for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
+		language, code := text[at[2]:at[3]], text[at[4]:at[5]]
 		switch {
 		case language == "go" && strings.HasPrefix(code, "package "):
-			program, snippets, command = code, "", nil
+			program, snippets, command = code, "", ""
 		case language == "go":
-			snippets += code
-			command = nil
+			snippets, command = snippets+code, ""
 		case language == "sh" && program != "":
-			command = &session{line: begin + 1, program: changed(program, snippets), command: code}
-		case language == "text" && command != nil:
-			command.text = code
-			found = append(found, *command)
-			command = nil
+			command, line = code, 1+strings.Count(text[:at[4]], "\n")
+		case language == "text" && command != "":
+			found = append(found, session{line: line, program: changed(program, snippets), command: command, text: code})
+			command = ""
 		}
 	}
 	return found
@@ -83,11 +72,7 @@ func TestCommandsPrintWhatThePageSays(t *testing.T) {
 		"README.md": 2, "docs/getting-started.md": 2,
 		"docs/getting-started-gin.md": 1, "docs/getting-started-echo.md": 1, "docs/getting-started-grpc.md": 1,
 	} {
-		text, err := os.ReadFile(filepath.Join(root, page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all := sessions(string(text))
+		all := sessions(read(t, page))
 		if len(all) != want {
 			t.Errorf("%s has %d commands with their output, want %d", page, len(all), want)
 		}
@@ -99,7 +84,9 @@ func TestCommandsPrintWhatThePageSays(t *testing.T) {
 					wantRefusedTransfer(t, address, s.text)
 					return
 				}
-				requireCurl(t)
+				if _, err := exec.LookPath("curl"); err != nil {
+					suite.SkipOrFail(t, "%v", err)
+				}
 				shell := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(s.command, "localhost:8080", address))
 				out, err := shell.Output()
 				if err != nil {
@@ -151,14 +138,6 @@ func start(t *testing.T, program string) string {
 		return err == nil
 	})
 	return address
-}
-
-// requireCurl skips the test on a machine without curl. In CI the test fails then.
-func requireCurl(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("curl"); err != nil {
-		suite.SkipOrFail(t, "%v", err)
-	}
 }
 
 // changes are the parts of an output that differ from run to run.
