@@ -2,6 +2,7 @@ package api
 
 import (
 	"flag"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,20 +28,19 @@ func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	found := make(map[string][]string)
 	for _, pattern := range []string{"*/doc.go", "*/*/doc.go"} {
-		files, err := filepath.Glob(filepath.Join(root, pattern))
+		files, err := fs.Glob(os.DirFS(root), pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(file)), root+"/")
-			top, _, _ := strings.Cut(dir, "/")
+			top, _, _ := strings.Cut(file, "/")
 			if slices.Contains([]string{"internal", "tests", "examples"}, top) {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(root, top, "go.mod")); err != nil {
 				top = "." // no module of its own
 			}
-			found[top] = append(found[top], dir)
+			found[top] = append(found[top], path.Dir(file))
 		}
 	}
 	return found

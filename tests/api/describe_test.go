@@ -128,9 +128,16 @@ func (d *describer) typeName(t types.Type) string {
 // unnamed returns a type without the names of parameters and results: they are no part of
 // the API.
 func unnamed(t types.Type) types.Type {
+	all := func(tuple *types.Tuple) *types.Tuple {
+		var vars []*types.Var
+		for v := range tuple.Variables() {
+			vars = append(vars, types.NewParam(v.Pos(), v.Pkg(), "", unnamed(v.Type())))
+		}
+		return types.NewTuple(vars...)
+	}
 	switch t := t.(type) {
 	case *types.Signature:
-		return types.NewSignatureType(nil, nil, nil, unnamedTuple(t.Params()), unnamedTuple(t.Results()), t.Variadic())
+		return types.NewSignatureType(nil, nil, nil, all(t.Params()), all(t.Results()), t.Variadic())
 	case *types.Pointer:
 		return types.NewPointer(unnamed(t.Elem()))
 	case *types.Slice:
@@ -139,12 +146,4 @@ func unnamed(t types.Type) types.Type {
 		return types.NewMap(unnamed(t.Key()), unnamed(t.Elem()))
 	}
 	return t
-}
-
-func unnamedTuple(tuple *types.Tuple) *types.Tuple {
-	var vars []*types.Var
-	for v := range tuple.Variables() {
-		vars = append(vars, types.NewParam(v.Pos(), v.Pkg(), "", unnamed(v.Type())))
-	}
-	return types.NewTuple(vars...)
 }

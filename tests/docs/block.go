@@ -1,15 +1,13 @@
 package docs
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 )
-
-// DefaultPrelude is the prelude of a block without a comment.
-const DefaultPrelude = "http"
 
 // A Block is a block of Go code in a page.
 type Block struct {
@@ -54,10 +52,7 @@ func Blocks(page, text string) (found []Block, err error) {
 		if part(3) != "go" {
 			continue
 		}
-		b := Block{Page: page, Line: 1 + strings.Count(text[:at[8]], "\n"), Prelude: DefaultPrelude}
-		if part(1) != "" {
-			b.Prelude = part(1)
-		}
+		b := Block{Page: page, Line: 1 + strings.Count(text[:at[8]], "\n"), Prelude: cmp.Or(part(1), "http")}
 		for line := range strings.Lines(part(4)) {
 			b.Text += strings.TrimPrefix(line, part(2))
 		}

@@ -56,7 +56,7 @@ func TestEachBlockCompiles(t *testing.T) {
 	}
 	// Tests of the modules tests/bench and tests/otel check these.
 	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool { return b.Prelude == "peers" || b.Prelude == "otel" })
-	preludeOf := map[string]string{"Gin": "gin", "Echo": "echo", "gRPC": "grpc", "none": docs.DefaultPrelude}
+	preludeOf := map[string]string{"Gin": "gin", "Echo": "echo", "gRPC": "grpc", "none": "http"}
 	rows := frameworkRow.FindAllStringSubmatch(read(t, "README.md"), -1)
 	for _, row := range rows {
 		blocks = append(blocks, docs.Block{Page: "README.md/" + row[1], Line: 1, Prelude: preludeOf[row[1]], Text: row[2] + "\n"})

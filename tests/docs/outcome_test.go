@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,11 +21,8 @@ func refusals(t *testing.T) map[string]error {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // no command is sent
 	locks := core.Must(core.New(rdb))
 	t.Cleanup(func() { _, _ = locks.Close(context.Background()), rdb.Close() })
-	ended := func(cause error) error {
-		ctx, cancel := context.WithCancel(t.Context())
-		if errors.Is(cause, context.DeadlineExceeded) {
-			ctx, cancel = context.WithTimeout(t.Context(), 0)
-		}
+	ended := func(timeout time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		cancel()
 		_, err := locks.Lock(ctx, "key")
 		return err
@@ -48,8 +46,8 @@ func refusals(t *testing.T) map[string]error {
 		"ErrUnavailable":           core.ErrUnavailable,
 		"ErrUnreplayable":          core.ErrUnreplayable,
 		"ErrWaitTimeout":           core.ErrWaitTimeout,
-		"context.Canceled":         ended(context.Canceled),
-		"context.DeadlineExceeded": ended(context.DeadlineExceeded),
+		"context.Canceled":         ended(time.Minute),
+		"context.DeadlineExceeded": ended(0),
 		"its own error":            keyError,
 	}
 }
@@ -67,16 +65,14 @@ func rowEnd(name string, err error) string {
 	if outcome.RetryAfter > 0 {
 		status += ", Retry-After"
 	}
+	cell := "`" + name + "`"
 	switch name {
 	case "its own error":
-		status = "its `StatusCode()`, or " + status
+		cell, status = name, "its `StatusCode()`, or "+status
 	case "context.Canceled":
 		status += ", empty"
-		fallthrough
-	default:
-		name = "`" + name + "`"
 	}
-	return "| `" + outcome.Code + "` | " + name + " | " + status + " | " + grpcCode(err) + " |\n"
+	return "| `" + outcome.Code + "` | " + cell + " | " + status + " | " + grpcCode(err) + " |\n"
 }
 
 func TestOutcomesAreThoseOfTheCode(t *testing.T) {
