@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// adapters are the packages with key functions.
-const adapters = `core|nethttplock|ginlock|echolock|grpclock`
+const adapters = `core|nethttplock|ginlock|echolock|grpclock` // the packages with key functions
 
 var (
 	// exampleKey finds the key function of a lock in examples, or a variable with one. Functions that share the
