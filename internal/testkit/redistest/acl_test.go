@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -88,5 +89,72 @@ func TestMinimalRights(t *testing.T) {
 	server.Grant("+incr")
 	if err := clients["server"].Process(t.Context(), ofProduct{redis.NewCmd(t.Context(), "incr", "reqlock:n")}); err != nil {
 		t.Errorf("granted: %v", err)
+	}
+}
+
+func TestTheRightOfReplicasIsDocumentedAndNotGeneral(t *testing.T) {
+	t.Parallel()
+	for path, says := range map[string]string{
+		"core/doc.go":        "WithReplicas takes " + ReplicaRights + ".",
+		"docs/production.md": "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
+	} {
+		text, err := os.ReadFile(filepath.Join(root(t), path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), says) {
+			t.Errorf("%s does not say %q", path, says)
+		}
+	}
+	if strings.Contains(Rights+ClusterRights, ReplicaRights) {
+		t.Errorf("%s is granted to all", ReplicaRights)
+	}
+}
+
+// The documentation quotes the rule of the tests.
+func TestTheRuleIsDocumentedWordByWord(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"docs/production.md", "core/doc.go"} {
+		text, err := os.ReadFile(filepath.Join(root(t), path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range []string{Rights, ClusterRights} {
+			if !strings.Contains(string(text), " "+rule+"\n") && !strings.Contains(string(text), "\t"+rule+"\n") {
+				t.Errorf("%s does not say %q", path, rule)
+			}
+		}
+	}
+}
+
+// root returns the folder of the main module: the next one above this package with a
+// go.mod.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no folder above this one has a go.mod")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// The stack of a command is searched for this folder: a stale path would find nothing.
+func TestTheCodeUnderTestIsWhereStacksAreSearched(t *testing.T) {
+	t.Parallel()
+	found := false
+	err := filepath.WalkDir(filepath.Join(root(t), filepath.FromSlash(product)), func(name string, _ os.DirEntry, err error) error {
+		found = found || strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+		return err
+	})
+	if err != nil || !found {
+		t.Errorf("%s holds Go files: %t, %v", product, found, err)
 	}
 }

@@ -1,13 +1,8 @@
 package redistest
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -71,21 +66,17 @@ func TestClusterFailover(t *testing.T) {
 	replica, id := c.ReplicaOf(master), master.id()
 	keptAndLost(t, master, "{k}kept", "{k}lost")
 
-	started := time.Now()
 	if now := c.Failover(master); now != replica || c.MasterOf("{k}") != replica {
 		t.Errorf("%s took over, want %s", now.Addr(), replica.Addr())
 	}
-	t.Logf("failed over after %v", time.Since(started))
 	if got := client.Get(t.Context(), "{k}kept").Val(); got != "v" {
 		t.Errorf("the client gets %q", got)
 	}
 	has(t, replica, "{k}kept", "v")
 	has(t, replica, "{k}lost", "")
 
-	started = time.Now()
 	master.Restart()
 	c.Await()
-	t.Logf("restarted after %v", time.Since(started))
 	if master.id() != id || c.ReplicaOf(replica) != master {
 		t.Error("the restarted node is not the one that it was")
 	}
@@ -125,120 +116,12 @@ func TestClusterFailoverOfLivingMaster(t *testing.T) {
 	second.RefuseReplicas(false)
 	admits(t, second)
 
-	// Back and forth, faster than the votes of an election expire.
-	if now := c.Switch(first); now != second || c.MasterOf("{k}") != second {
-		t.Errorf("switched to %s", now.Addr())
-	}
-
 	// The master is stopped, is replaced, and resumes.
-	second.Pause()
-	if now := c.AwaitFailover(second); now != first || c.MasterOf("{k}") != first {
+	first.Pause()
+	if now := c.AwaitFailover(first); now != second || c.MasterOf("{k}") != second {
 		t.Errorf("%s took over", now.Addr())
 	}
-	second.Resume()
+	first.Resume()
 	c.Await()
-	has(t, second, "{k}kept", "v")
-
-	r := &recorder{TB: t}
-	c.tb = r
-	for name, do := range map[string]func(*Server) *Server{
-		"failover": c.Failover, "switch": c.Switch, "takeover": c.Takeover,
-	} {
-		r.ended = ""
-		watch(t, func(testing.TB) { do(second) })
-		if !strings.Contains(r.ended, "it is not a master") || !second.isUp() {
-			t.Errorf("%s from a replica: got %q", name, r.ended)
-		}
-	}
-}
-
-// The masters restart together, because each accepts commands after two seconds.
-func TestRestartOfClusterMasters(t *testing.T) {
-	t.Parallel()
-	suite.Full(t, "waits for the restarts of masters")
-	c := StartCluster(t)
-	client := c.Client(t)
-	withData, withoutData := c.MasterOf("{k}"), c.MasterOf("other")
-	if withData == withoutData {
-		t.Fatal("the keys share a master")
-	}
-	ids := map[*Server]string{withData: withData.id(), withoutData: withoutData.id()}
-	for _, key := range []string{"{k}", "other"} {
-		if err := client.Set(t.Context(), key, "v", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	withData.RestartWithData()
-	withoutData.Restart()
-	c.Await()
-	if c.MasterOf("{k}") != withData || c.MasterOf("other") != withoutData {
-		t.Fatal("a restarted node is not a master any more")
-	}
-	for node, id := range ids {
-		if node.id() != id {
-			t.Errorf("%s has another id", node.Addr())
-		}
-	}
-	if got := client.Get(t.Context(), "{k}").Val(); got != "v" {
-		t.Errorf("restarted with data: got %q", got)
-	}
-	if err := client.Get(t.Context(), "other").Err(); !errors.Is(err, redis.Nil) {
-		t.Errorf("restarted without data: got %v", err)
-	}
-	has(t, c.ReplicaOf(withData), "{k}", "v") // a replica does what its master did
-	has(t, c.ReplicaOf(withoutData), "other", "")
-}
-
-// A master that was marked as failed, and was not replaced, keeps its slots. The other nodes
-// remove the mark before the timeout of the test.
-func TestAMasterMarkedAsFailedServesAgain(t *testing.T) {
-	t.Parallel()
-	suite.Full(t, "waits until all nodes mark a master as failed, and then until they remove the mark")
-	c := StartCluster(t)
-	master := c.MasterOf("k")
-	c.ReplicaOf(master).mustRun("CONFIG", "SET", "cluster-replica-no-failover", "yes")
-	master.Pause()
-	c.await("a master that is taken for failed", func(ctx context.Context) error {
-		for _, node := range c.nodes.up() {
-			if err := c.healthyNode(ctx, node, nil); !errors.Is(err, errFailed) {
-				return fmt.Errorf("%s finds only: %w", node.Addr(), err)
-			}
-		}
-		return nil
-	})
-	master.Resume()
-	c.Await()
-	if c.MasterOf("k") != master {
-		t.Error("it was replaced")
-	}
-	if err := c.Client(t).Set(t.Context(), "k", "v", 0).Err(); err != nil {
-		t.Error(err)
-	}
-	for _, node := range c.Nodes() {
-		silent := node.Client(t).ConfigGet(t.Context(), "cluster-node-timeout").Val()["cluster-node-timeout"]
-		if silent != strconv.FormatInt(idleTimeout.Milliseconds(), 10) {
-			t.Errorf("%s has the node timeout %s ms", node.Addr(), silent)
-		}
-	}
-}
-
-// A replica that has just restarted can take over: it gets the votes.
-func TestAHealthyClusterHasAllItsLinks(t *testing.T) {
-	t.Parallel()
-	suite.Full(t, "restarts replicas repeatedly")
-	c := StartCluster(t)
-	for _, master := range c.Masters() {
-		c.ReplicaOf(master).RestartWithData()
-		c.Await()
-		for _, node := range c.Nodes() {
-			nodes, err := node.Client(t).ClusterNodes(t.Context()).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(nodes, " disconnected") {
-				t.Errorf("%s has not all links:\n%s", node.Addr(), nodes)
-			}
-		}
-	}
+	has(t, first, "{k}kept", "v")
 }

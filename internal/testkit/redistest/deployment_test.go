@@ -1,14 +1,11 @@
 package redistest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestDeployments(t *testing.T) {
@@ -46,27 +43,17 @@ func setMany(t *testing.T, client redis.UniversalClient) []string {
 
 func isOfItsKind(t *testing.T, d *Deployment) {
 	t.Helper()
-	client := d.Client(t, func(o *redis.UniversalOptions) { o.ContextTimeoutEnabled = true })
-	options, servers := &redis.Options{}, 1
-	switch client := client.(type) {
+	kind, servers := OnServer, 1
+	switch client := d.Client(t).(type) {
 	case *redis.ClusterClient:
-		options.ContextTimeoutEnabled, servers = client.Options().ContextTimeoutEnabled, 6
-		if d.Kind != OnCluster {
-			t.Errorf("a client of a cluster on %v", d.Kind)
-		}
+		kind, servers = OnCluster, 6
 	case *redis.Client:
-		options = client.Options()
-		if sentinel := options.Addr == "FailoverClient"; sentinel != (d.Kind == OnSentinels) || d.Kind == OnCluster {
-			t.Errorf("a client of %s on %v", options.Addr, d.Kind)
-		} else if sentinel {
-			servers = 3
+		if client.Options().Addr == "FailoverClient" {
+			kind, servers = OnSentinels, 3
 		}
 	}
-	if !options.ContextTimeoutEnabled {
-		t.Error("the client has not the options that were asked for")
-	}
-	if got := len(d.Servers()); got != servers {
-		t.Errorf("%d servers, want %d", got, servers)
+	if got := len(d.Servers()); kind != d.Kind || got != servers {
+		t.Errorf("a client of %v on %v, and %d servers, want %d", kind, d.Kind, got, servers)
 	}
 }
 
@@ -122,55 +109,4 @@ func restarts(t *testing.T, d *Deployment) {
 		t.Errorf("found %q, %v", found, err)
 	}
 	setMany(t, again)
-}
-
-// A rule is used up by one command to any of the servers, and what is cut is cut
-// on all.
-func TestAProxyOfSeveralServersIsOneNetwork(t *testing.T) {
-	t.Parallel()
-	first, second := Start(t), Start(t)
-	proxy := NewProxy(t, first.Addr(), second.Addr())
-	dial := func(o *redis.Options) { o.Dialer = proxy.Dial }
-	clients := []*redis.Client{first.Client(t, once, dial), second.Client(t, once, dial)}
-	ping := func(want ...bool) {
-		t.Helper()
-		for i, client := range clients {
-			if err := client.Ping(t.Context()).Err(); (err == nil) != want[i] {
-				t.Errorf("the answer of server %d: %v", i+1, err)
-			}
-		}
-	}
-	ping(true, true)
-	dropped := proxy.DropReply(Named("ping"), CloseConn)
-	ping(false, true)
-	suite.AwaitClosed(t, "the reply is lost", dropped)
-
-	release, seen := proxy.HoldCommand(Named("echo"))
-	var echoed [2]<-chan error
-	for i, client := range clients {
-		answer := make(chan error, 1)
-		echoed[i] = answer
-		go func() { answer <- client.Echo(context.WithoutCancel(t.Context()), "text").Err() }()
-		if i == 0 {
-			suite.AwaitClosed(t, "the command is held", seen)
-		}
-	}
-	if err := suite.Receive(t, "the second server answers", echoed[1]); err != nil { // the rule is used up
-		t.Errorf("the second server: %v", err)
-	}
-	release()
-	if err := suite.Receive(t, "the first server answers", echoed[0]); err != nil {
-		t.Errorf("a command that was let go: %v", err)
-	}
-
-	proxy.ResetCommands()
-	proxy.Cut()
-	for _, client := range clients { // a client may send a command before it notices the cut
-		suite.Eventually(t, "a new connection", func() bool { return client.Ping(t.Context()).Err() == nil })
-	}
-	if n := proxy.Commands(); n["HELLO"] != 2 {
-		t.Errorf("after a cut two clients sent %v", n)
-	}
-	proxy.Refuse(true)
-	ping(false, false)
 }

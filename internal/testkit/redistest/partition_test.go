@@ -87,37 +87,3 @@ func TestPartitionHoldsTheEnd(t *testing.T) {
 	proxy.Heal()
 	w.expectClosed()
 }
-
-func TestPartitionAcceptsConnections(t *testing.T) {
-	t.Parallel()
-	proxy, observer := newPair(t)
-	proxy.Partition()
-	proxy.Partition() // changes nothing
-	w := dialWire(t, proxy.Addr())
-	w.send("INCR n")
-	if n := observer.Exists(t.Context(), "n").Val(); n != 0 {
-		t.Fatal("a command got through the partition")
-	}
-	proxy.Heal()
-	proxy.Heal() // changes nothing
-	w.expect(":1\r\n")
-}
-
-// A receiver that does not read must not keep a partition from coming.
-func TestPartitionWithStuckReceiver(t *testing.T) {
-	t.Parallel()
-	proxy, observer := newPair(t)
-	if err := observer.Set(t.Context(), "k", strings.Repeat("x", 16<<20), 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	w := dialWire(t, proxy.Addr())
-	w.send("GET k")
-	if _, err := w.reader.Peek(1); err != nil { // the reply is on its way
-		t.Fatal(err)
-	}
-	proxy.Partition()
-	proxy.Heal()
-	if got := len(w.next()); got < 16<<20 {
-		t.Errorf("got %d bytes", got)
-	}
-}

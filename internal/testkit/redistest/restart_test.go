@@ -1,7 +1,6 @@
 package redistest
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -66,29 +65,3 @@ func TestRestartFromDisk(t *testing.T) {
 		})
 	}
 }
-
-// A timeout names what was awaited, and shows the logs of the servers.
-func TestAwaitReportsWhatIsMissing(t *testing.T) {
-	t.Parallel()
-	server := Start(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	ended := watch(t, func(tb testing.TB) {
-		group{server}.await(late{tb, ctx}, "spring", func(context.Context) error {
-			return errors.New("it snows")
-		})
-	})
-	for _, part := range []string{"fatal: timed out waiting for spring: it snows", server.Addr(), "Ready to accept connections"} {
-		if !strings.Contains(ended, part) {
-			t.Errorf("%q is not in %q", part, ended)
-		}
-	}
-}
-
-// late is a testing.TB whose context has ended.
-type late struct {
-	testing.TB
-	ctx context.Context
-}
-
-func (l late) Context() context.Context { return l.ctx }

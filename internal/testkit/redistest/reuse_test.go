@@ -73,37 +73,3 @@ func TestOnlyUnchangedServersAreReused(t *testing.T) {
 		})
 	}
 }
-
-func TestServerOfAFailedTestIsNotReused(t *testing.T) {
-	t.Parallel()
-	server := Start(t)
-	if server.giveBack(&failed{TB: t}, server) {
-		t.Error("it is given back")
-	}
-}
-
-// A server may end without a test, and a test may choose another program.
-func TestOnlyRunningServersOfTheProgramAreTaken(t *testing.T) {
-	t.Parallel()
-	server := Start(t)
-	owner := &Server{program: server.program, proc: server.proc}
-	var servers pool
-	servers.put(owner)
-	if servers.take("another program") != nil {
-		t.Error("a server of another program is taken")
-	}
-	servers.put(owner)
-	if servers.take(server.program) != owner {
-		t.Error("a server that runs is not taken")
-	}
-	servers.put(owner)
-	server.Kill()
-	if servers.take(server.program) != nil {
-		t.Error("a server that has ended is taken")
-	}
-}
-
-// A failed is a testing.TB whose test has failed.
-type failed struct{ testing.TB }
-
-func (*failed) Failed() bool { return true }

@@ -1,9 +1,12 @@
 package redistest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -38,21 +41,6 @@ func TestDropReplyClosesConnection(t *testing.T) {
 	}
 }
 
-// With its defaults a client makes the server execute a command twice without an error.
-func TestDropReplyMakesClientRetry(t *testing.T) {
-	t.Parallel()
-	proxy, observer := newPair(t)
-	client := proxy.Client(t)
-	proxy.DropReply(Named("incr"), CloseConn)
-	if n, err := client.Incr(t.Context(), "n").Result(); err != nil || n != 2 {
-		t.Fatalf("got %d, %v", n, err)
-	}
-	incremented(t, observer, "n", 2)
-	if n := proxy.Commands()["INCR"]; n != 2 {
-		t.Errorf("saw %d commands, want 2", n)
-	}
-}
-
 func TestDropReplyKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	proxy, observer := newPair(t)
@@ -70,24 +58,6 @@ func TestDropReplyKeepsTheConnection(t *testing.T) {
 	other.expect(":4\r\n")
 	proxy.Cut()
 	w.expectClosed()
-}
-
-func TestDropReplyInPipeline(t *testing.T) {
-	t.Parallel()
-	proxy, observer := newPair(t)
-	w := dialWire(t, proxy.Addr())
-	dropped := proxy.DropReply(Named("HSET"), CloseConn)
-	for _, b := range encode("SET k v", "HSET h f v", "SET last v") { // in pieces
-		if _, err := w.conn.Write([]byte{b}); err != nil {
-			break // the connection is closed before the pipeline was sent
-		}
-	}
-	suite.AwaitClosed(t, "the drop", dropped)
-	w.expect("+OK\r\n")
-	w.expectClosed()
-	if got := observer.HGet(t.Context(), "h", "f").Val(); got != "v" {
-		t.Errorf("the command was not executed: got %q", got)
-	}
 }
 
 // A push message between a command and its reply is not the reply.
@@ -126,24 +96,6 @@ func TestDropReplyIgnoresPushMessages(t *testing.T) {
 	suite.AwaitClosed(t, "the drop", dropped)
 }
 
-func TestDropReplyLeavesSubscribersAlone(t *testing.T) {
-	t.Parallel()
-	proxy, _ := newPair(t)
-	dropped := proxy.DropReply(Named("PING", "UNSUBSCRIBE"), CloseConn)
-	w := dialWire(t, proxy.Addr())
-	w.send("SUBSCRIBE a b", "PING", "UNSUBSCRIBE")
-	for range 5 {
-		if reply := w.next(); !strings.HasPrefix(reply, "*") {
-			t.Fatalf("got %q", reply)
-		}
-	}
-	// The rule still applies to another connection.
-	other := dialWire(t, proxy.Addr())
-	other.send("PING")
-	other.expectClosed()
-	suite.AwaitClosed(t, "the drop", dropped)
-}
-
 // Each rule applies to one command, in the order of the rules. DropReply also applies to a held
 // command.
 func TestRulesAreTakenInOrder(t *testing.T) {
@@ -164,4 +116,62 @@ func TestRulesAreTakenInOrder(t *testing.T) {
 	incremented(t, observer, "n", 1)
 	first()
 	a.expect(":2\r\n")
+}
+
+func TestHoldCommandOutlivesClient(t *testing.T) {
+	t.Parallel()
+	proxy, observer := newPair(t)
+	w := dialWire(t, proxy.Addr())
+	release, seen := proxy.HoldCommand(func(command []string) bool {
+		return command[0] == "SET" && command[1] == "lock"
+	})
+
+	w.send("SET lock old")
+	suite.AwaitClosed(t, "the hold", seen)
+	w.expectSilence()
+	w.hangUp()
+	// Other connections are not affected, even with the same command.
+	if err := proxy.Client(t).Set(t.Context(), "lock", "new", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := observer.Get(t.Context(), "lock").Val(); got != "new" {
+		t.Fatalf("got %q: the command was not held", got)
+	}
+	release()
+	release() // does nothing
+	awaitKey(t, observer, "lock", "old")
+}
+
+func TestHoldCommandIsLostWithItsConnection(t *testing.T) {
+	t.Parallel()
+	proxy, observer := newPair(t)
+	release, seen := proxy.HoldCommand(Named("SET"))
+	w := dialWire(t, proxy.Addr())
+	w.send("SET k v")
+	suite.AwaitClosed(t, "the hold", seen)
+	proxy.Cut()
+	release()
+	w.expectClosed()
+	if err := observer.Get(t.Context(), "k").Err(); !errors.Is(err, redis.Nil) {
+		t.Fatalf("got %v: the command arrived", err)
+	}
+}
+
+func TestOtherConnectionsOvertakeAHeldReply(t *testing.T) {
+	t.Parallel()
+	proxy, observer := newPair(t)
+	release, seen := proxy.HoldReply(Named("INCR"))
+	late, swift := dialWire(t, proxy.Addr()), dialWire(t, proxy.Addr())
+	late.send("PING", "INCR n", "PING")
+	late.expect("+PONG\r\n")
+	suite.AwaitClosed(t, "the held reply", seen)
+	awaitKey(t, observer, "n", "1")
+	late.expectSilence()
+	swift.send("INCR n", "INCR n") // it applies to one command
+	swift.expect(":2\r\n")
+	swift.expect(":3\r\n")
+	release()
+	release() // does nothing
+	late.expect(":1\r\n")
+	late.expect("+PONG\r\n")
 }

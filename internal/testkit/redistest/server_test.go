@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/reqlock/reqlock/internal/testkit/child"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -24,36 +23,6 @@ func TestStartAnswersWithArgs(t *testing.T) {
 		if got := client.ConfigGet(t.Context(), name).Val()[name]; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
-	}
-}
-
-func TestStartWithPassword(t *testing.T) {
-	t.Parallel()
-	server := Start(t, "--requirepass", "secret")
-	client := server.Client(t, func(o *redis.Options) { o.Password = "secret" })
-	if err := client.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestServersShareNoData(t *testing.T) {
-	t.Parallel()
-	first, second := Start(t), Start(t)
-	if err := first.Client(t).Set(t.Context(), "k", "v", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if n := second.Client(t).DBSize(t.Context()).Val(); n != 0 {
-		t.Errorf("second server has %d keys", n)
-	}
-}
-
-func TestStartReportsBadArgs(t *testing.T) {
-	t.Parallel()
-	Start(t) // skips the test where there is no server
-	ended := watch(t, func(tb testing.TB) { Start(tb, "--no-such-option", "1") })
-	// The output of the server is the most helpful part.
-	if !strings.HasPrefix(ended, "fatal: start redis-server") || !strings.Contains(ended, "no-such-option") {
-		t.Errorf("got %q", ended)
 	}
 }
 
@@ -73,19 +42,6 @@ func TestStartWithoutRedis(t *testing.T) {
 		if ended := watch(t, start); !strings.HasPrefix(ended, "fatal: ") || !strings.Contains(ended, "apt-get install") {
 			t.Errorf("%s, required: got %q", name, ended)
 		}
-	}
-}
-
-func TestLaunchOnTakenPort(t *testing.T) {
-	t.Parallel()
-	owner := Start(t)
-	// The port answers, but another server does.
-	late := &Server{tb: t, program: owner.program, dir: t.TempDir(), port: owner.port}
-	if err := late.launch(); !errors.Is(err, errExited) {
-		t.Errorf("got %v, want %v", err, errExited)
-	}
-	if late.proc != nil {
-		t.Error("a process is left behind")
 	}
 }
 
@@ -129,35 +85,6 @@ func TestKillAndRestart(t *testing.T) {
 	server.Restart() // of a running server
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestPauseOfKilledServer(t *testing.T) {
-	t.Parallel()
-	server := Start(t)
-	server.Kill()
-	r := &recorder{TB: t}
-	server.tb = r
-	for name, do := range map[string]func(){"pause": server.Pause, "resume": server.Resume} {
-		watch(t, func(testing.TB) { do() })
-		if !strings.Contains(r.ended, name+" redis-server: it is not running") {
-			t.Errorf("got %q", r.ended)
-		}
-	}
-}
-
-func TestCleanupEndsServer(t *testing.T) {
-	t.Parallel()
-	var children []*child.Process
-	t.Run("inner", func(t *testing.T) {
-		first, second := Start(t), Start(t)
-		second.Pause()
-		children = append(children, first.proc, second.proc)
-	})
-	for _, child := range children { // not their ports, which others may use by now
-		if !child.HasEnded() {
-			t.Errorf("process %d is not reaped", child.Pid())
-		}
 	}
 }
 

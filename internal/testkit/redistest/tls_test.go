@@ -6,20 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
-
-func TestStartTLSAcceptsTLS(t *testing.T) {
-	t.Parallel()
-	_, addr, config := StartTLS(t)
-	client := redis.NewClient(&redis.Options{Addr: addr, TLSConfig: config})
-	defer func() { _ = client.Close() }()
-	if err := client.Ping(t.Context()).Err(); err != nil {
-		t.Error(err)
-	}
-}
 
 // Only a server that has no options of TLS may skip a test.
 func TestStartTLSReportsBadArgs(t *testing.T) {
