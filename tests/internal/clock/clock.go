@@ -26,3 +26,6 @@ func New() Clock {
 
 // Of returns what Now would have returned at t, which must have a monotonic reading.
 func (c Clock) Of(t time.Time) int64 { return c.at + t.Sub(c.base).Nanoseconds() }
+
+// At returns the time of this process at a reading of Now.
+func (c Clock) At(reading int64) time.Time { return c.base.Add(time.Duration(reading - c.at)) }

@@ -1,58 +1,146 @@
 package history
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
-// A Recorder collects the holds of a test. It is safe for concurrent use.
+// A Recorder records the calls of callers of this process. It is safe for concurrent use.
 type Recorder struct {
-	started time.Time
+	clock clock.Clock
 
-	mu    sync.Mutex
-	holds Holds
+	mu  sync.Mutex
+	ops []*Op
 }
 
-// NewRecorder returns a Recorder whose times count from now.
-func NewRecorder() *Recorder { return &Recorder{started: time.Now()} }
+// NewRecorder returns a Recorder without calls.
+func NewRecorder() *Recorder { return &Recorder{clock: clock.New()} }
 
-// Now returns the time of the history. It is never 0.
-func (r *Recorder) Now() time.Duration { return r.At(time.Now()) }
-
-// At returns a time as the history counts it.
-func (r *Recorder) At(t time.Time) time.Duration { return t.Sub(r.started) + 1 }
-
-// Add records a hold. The caller changes it afterwards only in Update.
-func (r *Recorder) Add(one *Hold) {
+// History returns a copy of what was recorded.
+func (r *Recorder) History() (h History) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.holds = append(r.holds, one)
-}
-
-// Update calls change, which may change recorded holds.
-func (r *Recorder) Update(change func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	change()
-}
-
-// Holds returns copies of all holds.
-func (r *Recorder) Holds() Holds {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	copies := make(Holds, len(r.holds))
-	for i, one := range r.holds {
-		hold := *one
-		copies[i] = &hold
+	for _, op := range r.ops {
+		h.Ops = append(h.Ops, *op)
 	}
-	return copies
+	return h
 }
 
-// Take removes all holds from the Recorder and returns them.
-func (r *Recorder) Take() Holds {
+// Of returns the history of one key.
+func (r *Recorder) Of(key string) History {
+	h := r.History()
+	h.Ops = slices.DeleteFunc(h.Ops, func(op Op) bool { return op.Key != key })
+	return h
+}
+
+// Take returns what was recorded, and forgets it.
+func (r *Recorder) Take() History {
+	h := r.History()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	holds := r.holds
-	r.holds = nil
-	return holds
+	r.ops = nil
+	return h
+}
+
+// Begin records that a call begins. End completes the record.
+func (r *Recorder) Begin(op Op) *Op {
+	op.Call = clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ops = append(r.ops, &op)
+	return &op
+}
+
+// End records what a call returned. The function change completes the record; it may be nil.
+func (r *Recorder) End(op *Op, outcome Outcome, change func(op *Op)) {
+	now := clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	op.Return, op.Outcome = now, outcome
+	if change != nil {
+		change(op)
+	}
+}
+
+// Lock locks the key of an Op, and records the call from its start. Without an error the caller
+// must end the lease.
+func (r *Recorder) Lock(ctx context.Context, locks *core.Locker, op Op) (*Lease, error) {
+	op.Kind = Lock
+	call := r.Begin(op)
+	lease, err := locks.Lock(ctx, op.Key)
+	if err != nil {
+		r.End(call, OutcomeOf(err, Granted), nil)
+		return nil, err
+	}
+	return r.granted(call, lease), nil
+}
+
+// Granted records a lease that its caller was granted just now, by a call that was not recorded.
+func (r *Recorder) Granted(op Op, lease *core.Lease) *Lease {
+	op.Kind, op.Key = Lock, lease.Key()
+	return r.granted(r.Begin(op), lease)
+}
+
+func (r *Recorder) granted(call *Op, lease *core.Lease) *Lease {
+	l := &Lease{Lease: lease, recorder: r, grant: call}
+	r.End(call, Granted, func(op *Op) {
+		op.Lease, op.Episode, op.Fence = fmt.Sprintf("%p", l), lease.Token(), lease.Fence()
+	})
+	l.stop = context.AfterFunc(lease.Context(), func() { l.lost.Store(clock.Now()) })
+	return l
+}
+
+// A Lease is a lease whose end is recorded.
+type Lease struct {
+	*core.Lease
+	recorder *Recorder
+	grant    *Op
+	lost     atomic.Int64 // when the context of the lease ended
+	stop     func() bool  // stops the watch of the context, and reports whether it had not ended
+	ended    atomic.Bool
+}
+
+// Name names the holder.
+func (l *Lease) Name() string { return l.grant.Name }
+
+// LostAt returns when the context of the lease ended, and the zero time if it has not.
+func (l *Lease) LostAt() time.Time {
+	at := l.lost.Load()
+	if at == 0 {
+		return time.Time{}
+	}
+	return l.recorder.clock.At(at)
+}
+
+// Release releases the lease and records its end.
+func (l *Lease) Release(ctx context.Context) error {
+	end := l.end()
+	err := l.Lease.Release(ctx)
+	l.recorder.End(end, OutcomeOf(err, Done), nil)
+	return err
+}
+
+// End records that the caller no longer relies on the lease, which others release.
+func (l *Lease) End() {
+	end := l.end()
+	l.recorder.End(end, OutcomeOf(context.Cause(l.Context()), Done), nil)
+}
+
+func (l *Lease) end() *Op {
+	until := min(clock.Now(), l.recorder.clock.Of(l.ValidUntil()))
+	if !l.ended.Swap(true) && !l.stop() {
+		for l.lost.Load() == 0 { // its context has just ended
+			time.Sleep(time.Millisecond)
+		}
+		until = min(until, l.lost.Load())
+	}
+	g := l.grant
+	return l.recorder.Begin(Op{Process: g.Process, Client: g.Client, Name: g.Name, Kind: Release, Key: g.Key, Lease: g.Lease, ReliedUntil: until})
 }

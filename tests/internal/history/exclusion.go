@@ -67,6 +67,25 @@ func (h Holds) Exclusion() (violations []string) {
 	return violations
 }
 
+// Encounters returns the holds that were granted while another holder was in the critical section,
+// unless one of the two was informed that its lock was lost, or killed. A holder that outlives its
+// lease without being informed is in no overlap, and here.
+func (h Holds) Encounters() (violations []string) {
+	for _, holds := range h.Granted() {
+		var inside Holds
+		for _, one := range holds {
+			inside = slices.DeleteFunc(inside, func(first *Hold) bool { return first.Left <= one.Granted })
+			for _, first := range inside {
+				if first.excludes(one) && !first.Lost && !one.Lost && !first.Killed {
+					violations = append(violations, fmt.Sprintf("%s: %v entered the section of %v", one.Key, one, first))
+				}
+			}
+			inside = append(inside, one)
+		}
+	}
+	return violations
+}
+
 // Fences returns the fences of each key that do not rise from grant to grant. Shared holds
 // that follow each other may have the same fence.
 func (h Holds) Fences() (violations []string) {
@@ -90,26 +109,21 @@ func (h Holds) Fences() (violations []string) {
 // data: callers may trust the lease before the loss, and pass it on, for a while after
 // the next lease began.
 func (h Holds) LeaseFences() (violations []string) {
-	type lease struct {
-		process int
-		number  int64
-	}
 	for _, holds := range h.Granted() {
-		last := map[lease]*Hold{}
+		last := map[string]*Hold{} // by episode
 		var highest *Hold
 		for _, one := range holds {
 			if one.Unfenced {
 				continue
 			}
-			id := lease{one.Process, one.Lease}
-			before, begun := last[id]
+			before, begun := last[one.Episode]
 			if !begun {
 				before = highest
 			}
 			if before != nil && !one.mayFollow(before) {
 				violations = append(violations, fall(one, before))
 			}
-			last[id] = one
+			last[one.Episode] = one
 			if highest == nil || one.Fence > highest.Fence {
 				highest = one
 			}
