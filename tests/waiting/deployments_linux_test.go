@@ -21,10 +21,10 @@ func TestProcessesOnSentinelAndOnCluster(t *testing.T) {
 			t.Run("without faults", func(t *testing.T) {
 				s := scenario{
 					orders: newOrders(10*time.Second, 500*time.Millisecond, true, fewTurns), servers: servers,
-					checks: withOrder(withFairness(basicChecks(), false)),
+					checks: basicChecks().withFairness(false).withOrder(),
 				}
-				if _, ts := s.run(t); ts.lost() > 0 {
-					t.Errorf("%d leases were lost", ts.lost())
+				if _, h := s.run(t); h.Lost() > 0 {
+					t.Errorf("%d leases were lost", h.Lost())
 				}
 			})
 			t.Run("faults of processes and keys", func(t *testing.T) { testFaults(t, servers) })

@@ -171,24 +171,6 @@ func measureWaiters(t *testing.T) {
 	subprocess.Report("figures:", strings.Join(figures, "; "))
 }
 
-// lock locks the key.
-func lock(t *testing.T, locks *core.Locker) *core.Lease {
-	t.Helper()
-	lease, err := locks.Lock(t.Context(), theKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lease
-}
-
-// release releases a lease.
-func release(t *testing.T, lease *core.Lease) {
-	t.Helper()
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 // measureIdleKeys fails the test if keys leave memory after two Lockers have locked each of
 // them, one after the other.
 func measureIdleKeys(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // The turns of each goroutine in the full tier.
@@ -21,21 +22,18 @@ func TestFourProcessesTakeTurns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{
 				orders: newOrders(10*time.Second, 500*time.Millisecond, fencing, manyTurns),
-				checks: withOrder(withFairness(basicChecks(), false)),
+				checks: basicChecks().withFairness(false).withOrder(),
 			}
 			if !fencing {
 				suite.Full(t, "repeats the test without fencing numbers")
 				s.Size.Turns = suite.Size(fewTurns, 100)
-				delete(s.checks, "fences")
+				s.checks.without("fences")
 			}
-			w, ts := s.run(t)
-			if ts.lost() > 0 {
-				t.Errorf("%d leases were lost", ts.lost())
+			w, h := s.run(t)
+			if h.Lost() > 0 || int64(len(h)) != w.total() {
+				t.Errorf("%d of %d turns, and %d leases were lost", len(h), w.total(), h.Lost())
 			}
-			if int64(len(ts)) != w.total() {
-				t.Errorf("%d of %d turns", len(ts), w.total())
-			}
-			w.wantFewCommands(ts)
+			w.wantFewCommands(h)
 		})
 	}
 }
@@ -44,9 +42,9 @@ func TestFourProcessesTakeTurns(t *testing.T) {
 func TestAProcessIsKilled(t *testing.T) {
 	checks := basicChecks()
 	if runsAlone(t) {
-		checks = withOrder(withFairness(checks, true))
+		checks.withFairness(true).withOrder()
 	}
-	_, ts := scenario{
+	_, h := scenario{
 		orders: newOrders(shortTTL, shortTimeout, true, manyTurns), processes: processCount + 2,
 		checks: checks,
 		meanwhile: func(w *workers) {
@@ -60,7 +58,7 @@ func TestAProcessIsKilled(t *testing.T) {
 		},
 	}.run(t)
 	holders := 0
-	for _, one := range ts {
+	for _, one := range h {
 		if one.Killed && one.IsServed() {
 			holders++
 		}
@@ -86,7 +84,7 @@ func TestAProcessStandsStill(t *testing.T) {
 			}
 			checks := basicChecks()
 			if isAlone {
-				checks = withFairness(checks, true)
+				checks.withFairness(true)
 			}
 			long := newOrders(shortTTL, shortTimeout, true, manyTurns)
 			long.Size.Turns = max(long.Size.Turns, 150) // the other processes must not finish meanwhile
@@ -204,7 +202,7 @@ func TestTheFenceKeyIsDeleted(t *testing.T) {
 		},
 	}
 	if suite.IsFull() {
-		s.checks = withFairness(s.checks, false) // in the fast tier too many processes run beside it
+		s.checks.withFairness(false) // in the fast tier too many processes run beside it
 	}
 	s.run(t)
 	t.Logf("the fence key was deleted %d times", deleted)
@@ -226,10 +224,9 @@ func TestAllDataIsLost(t *testing.T) {
 }
 
 // checksAfterLoss are the checks of runs with a loss of data.
-func checksAfterLoss() map[string]func(turns) []string {
-	return map[string]func(turns) []string{
-		"fences":  func(ts turns) []string { return ts.holds().LeaseFences() },
-		"service": func(ts turns) []string { return ts.holds().Service(now()) },
+func checksAfterLoss() checks {
+	return checks{
+		"fences": history.Holds.LeaseFences, "service": func(h history.Holds) []string { return h.Service(now()) },
 	}
 }
 

@@ -31,18 +31,19 @@ func TestNobodyStarvesBehindAStream(t *testing.T) {
 			}
 			s := scenario{
 				orders: newOrders(10*time.Second, 500*time.Millisecond, test.stream <= 0, streamTurns),
-				checks: withWaits(basicChecks()), meanwhile: (*workers).stopStream,
+				checks: basicChecks().withWaits(), meanwhile: (*workers).stopStream,
 			}
 			if !s.Fencing {
-				delete(s.checks, "fences")
+				s.checks.without("fences")
 			}
 			s.Size.Turns = streamTurns
 			s.Limit, s.Stream = test.other, stream{Goroutines: s.Size.Goroutines - 1, Limit: test.stream, Meanwhile: suite.Size(5, 60)}
-			_, ts := s.run(t)
-			for limit, some := range ts.byLimit() {
-				t.Logf("limit %d: %d turns, mean wait %v, longest wait %v", limit, len(some), some.meanWait(), some.longestWait())
+			_, h := s.run(t)
+			for limit, some := range h.ByLimit() {
+				mean, longest := some.Waits()
+				t.Logf("limit %d: %d turns, mean wait %v, longest wait %v", limit, len(some), mean, longest)
 			}
-			if got, want := len(ts.byLimit()[test.other]), processCount*s.Stream.Meanwhile; got != want {
+			if got, want := len(h.ByLimit()[test.other]), processCount*s.Stream.Meanwhile; got != want {
 				t.Errorf("%d of %d turns beside the stream", got, want)
 			}
 		})
@@ -53,27 +54,13 @@ func TestNobodyStarvesBehindAStream(t *testing.T) {
 func TestProcessesSharePermits(t *testing.T) {
 	s := scenario{
 		orders: newOrders(10*time.Second, 500*time.Millisecond, false, someTurns),
-		checks: withOrder(withWaits(basicChecks())),
+		checks: basicChecks().withWaits().withOrder().without("fences"),
 	}
 	s.Limit = 3
-	delete(s.checks, "fences")
-	w, ts := s.run(t)
-	if ts.lost() > 0 || int64(len(ts)) != w.total() {
-		t.Errorf("%d leases were lost, and there are %d of %d turns", ts.lost(), len(ts), w.total())
+	w, h := s.run(t)
+	if h.Lost() > 0 || int64(len(h)) != w.total() {
+		t.Errorf("%d leases were lost, and there are %d of %d turns", h.Lost(), len(h), w.total())
 	}
-	t.Logf("mean wait %v, longest wait %v", ts.meanWait(), ts.longestWait())
-}
-
-// withWaits adds the check that no wait is too long.
-func withWaits(checks map[string]func(turns) []string) map[string]func(turns) []string {
-	checks["waits"] = func(ts turns) []string {
-		var found []string
-		for _, some := range ts.byLimit() {
-			found = append(found, some.longWaits(busyMachine, processCount)...)
-		}
-		return found
-	}
-	return checks
 }
 
 // stopStream stops the stream once all other goroutines have taken their turns.

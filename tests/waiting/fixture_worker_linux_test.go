@@ -140,18 +140,10 @@ func (w *worker) takeTurn(ctx context.Context, locks *core.Locker, goroutine, nu
 	row.granted.Store(granted)
 	w.row.grants.Add(1)
 
-	inside := &w.table.head.inside[0]
-	if w.limitOf(goroutine) == 0 {
-		row.met.Store(inside.Swap(id))
-		w.stayInside(lease, id)
-		inside.CompareAndSwap(id, 0)
-	} else { // only an exclusive lease may not be met
-		row.met.Store(inside.Load())
-		w.stayInside(lease, id)
-		row.met.CompareAndSwap(0, inside.Load())
-	}
+	w.stayInside(lease, id)
 
-	end := w.clock.Of(lease.ValidUntil())
+	left := clock.Now()
+	end := min(left, w.clock.Of(lease.ValidUntil()))
 	stop()
 	if at := lostAt.Load(); at != 0 {
 		end = min(end, at)
@@ -159,7 +151,8 @@ func (w *worker) takeTurn(ctx context.Context, locks *core.Locker, goroutine, nu
 	if lease.Context().Err() != nil {
 		row.lost.Store(1)
 	}
-	row.ended.Store(min(end, clock.Now()))
+	row.left.Store(left)
+	row.ended.Store(end)
 	switch err := lease.Release(ctx); {
 	case errors.Is(err, core.ErrLost):
 		row.lost.Store(1)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 const (
@@ -34,7 +35,7 @@ type scenario struct {
 	// meanwhile runs while the workers run.
 	meanwhile func(w *workers)
 	// checks return violations.
-	checks map[string]func(ts turns) []string
+	checks checks
 }
 
 // newOrders returns orders with this many turns for each goroutine, or few in the fast
@@ -46,30 +47,47 @@ func newOrders(ttl, timeout time.Duration, fencing bool, turns int) orders {
 	}
 }
 
+// checks return the violations of a history, by their names.
+type checks map[string]func(history.Holds) []string
+
 // basicChecks are the checks of any run without loss of data.
-func basicChecks() map[string]func(turns) []string {
-	return map[string]func(turns) []string{
-		"exclusion":  func(ts turns) []string { return ts.holds().Exclusion() },
-		"limits":     func(ts turns) []string { return ts.holds().Limits() },
-		"encounters": turns.encounters,
-		"fences":     func(ts turns) []string { return ts.holds().Fences() },
-		"service":    func(ts turns) []string { return ts.holds().Service(now()) },
+func basicChecks() checks {
+	return checks{
+		"exclusion": history.Holds.Exclusion, "limits": history.Holds.Limits, "encounters": history.Holds.Encounters,
+		"fences": history.Holds.Fences, "service": func(h history.Holds) []string { return h.Service(now()) },
 	}
 }
 
 // withOrder adds the check of the order within a process. On a busy machine a goroutine
 // may pause between its call and the queue, mostly for less than 50 ms.
-func withOrder(checks map[string]func(turns) []string) map[string]func(turns) []string {
-	checks["order"] = func(ts turns) []string { return ts.disorder(50*time.Millisecond, busyMachine) }
-	return checks
+func (c checks) withOrder() checks {
+	c["order"] = func(h history.Holds) []string { return history.BusyMachine().Disorder(h, 50*time.Millisecond) }
+	return c
 }
 
 // withFairness adds the check of fairness between processes.
-func withFairness(checks map[string]func(turns) []string, byLease bool) map[string]func(turns) []string {
-	f := busyMachine
-	f.byLease = byLease
-	checks["fairness"] = func(ts turns) []string { return ts.monopolies(f) }
-	return checks
+func (c checks) withFairness(byLease bool) checks {
+	f := history.BusyMachine()
+	f.ByLease = byLease
+	c["fairness"] = f.Monopolies
+	return c
+}
+
+// withWaits adds the check that no wait is too long.
+func (c checks) withWaits() checks {
+	c["waits"] = func(h history.Holds) (found []string) {
+		for _, some := range h.ByLimit() {
+			found = append(found, history.BusyMachine().LongWaits(some, processCount)...)
+		}
+		return found
+	}
+	return c
+}
+
+// without removes a check.
+func (c checks) without(name string) checks {
+	delete(c, name)
+	return c
 }
 
 // runsAlone makes the test run beside others in the fast tier, and reports whether it runs alone, as
@@ -123,8 +141,8 @@ func periodically(period time.Duration, action func(), condition func() bool) fu
 	}
 }
 
-// run runs a scenario and its checks, and returns its history.
-func (s scenario) run(t *testing.T) (*workers, turns) {
+// run runs a scenario and its checks, and returns its holds.
+func (s scenario) run(t *testing.T) (*workers, history.Holds) {
 	t.Helper()
 	o := s.orders
 	o.Size.Processes = max(processCount, s.processes)
@@ -139,22 +157,18 @@ func (s scenario) run(t *testing.T) (*workers, turns) {
 	}
 	w.finish()
 	took := time.Since(begun)
-	ts := w.history()
+	h := w.history()
+	holds, violations := h.Holds(), map[string][]string{}
 	for name, check := range s.checks {
-		for i, violation := range check(ts) {
-			if i == 5 {
-				t.Errorf("%s: and more", name)
-				break
-			}
-			t.Errorf("%s: %s", name, violation)
-		}
+		violations[name] = check(holds)
 	}
-	w.logFigures(ts, took)
-	return w, ts
+	history.Report(t, h, violations)
+	w.logFigures(holds, took)
+	return w, holds
 }
 
 // logFigures logs the figures of a run.
-func (w *workers) logFigures(ts turns, took time.Duration) {
+func (w *workers) logFigures(h history.Holds, took time.Duration) {
 	w.t.Helper()
 	var handovers [5]int64
 	var commands int64
@@ -164,31 +178,32 @@ func (w *workers) logFigures(ts turns, took time.Duration) {
 		}
 		commands += w.table.processes[i].commands.Load()
 	}
-	granted := ts.granted()
+	granted := h.Granted()[theKey]
+	_, longest := h.Waits()
 	w.t.Logf("%v: %d turns, %d grants (free %d, awaited %d, passed %d, handed %d), %d hand-offs between processes, "+
 		"%d lost, longest wait %v, %.4f commands per grant",
-		took.Round(time.Millisecond), len(ts), len(granted), handovers[1], handovers[2], handovers[3], handovers[4], ts.handOffs(),
-		ts.lost(), ts.longestWait().Round(time.Millisecond), float64(commands)/float64(max(1, len(granted))))
+		took.Round(time.Millisecond), len(h), len(granted), handovers[1], handovers[2], handovers[3], handovers[4], h.HandOffs(),
+		h.Lost(), longest.Round(time.Millisecond), float64(commands)/float64(max(1, len(granted))))
 }
 
 // wantFewCommands fails the test if a hand-off between processes took more than five
 // commands, by the count of the clients or of the server: mostly it takes three, and a
 // grant within a process none. It also fails if processes took turns too often, which
 // costs as much.
-func (w *workers) wantFewCommands(ts turns) {
+func (w *workers) wantFewCommands(h history.Holds) {
 	w.t.Helper()
 	var sent int64
 	for i := range w.table.processes {
 		sent += w.table.processes[i].commands.Load()
 	}
 	ran := sum(commandStats(w.t, w.admin), "evalsha", "eval", "script|load")
-	perHandOff := float64(max(sent, ran)) / float64(max(1, ts.handOffs()))
+	perHandOff := float64(max(sent, ran)) / float64(max(1, h.HandOffs()))
 	w.t.Logf("clients sent %d commands, the server ran %d scripts: %.2f for each of %d hand-offs between processes, of %d at most",
-		sent, ran, perHandOff, ts.handOffs(), ts.maxHandOffs())
+		sent, ran, perHandOff, h.HandOffs(), h.MaxHandOffs())
 	if perHandOff > 5 {
 		w.t.Errorf("%.2f commands for each hand-off between processes", perHandOff)
 	}
-	if ts.handOffs() > ts.maxHandOffs() {
-		w.t.Errorf("%d hand-offs between processes, where %d are enough", ts.handOffs(), ts.maxHandOffs())
+	if h.HandOffs() > h.MaxHandOffs() {
+		w.t.Errorf("%d hand-offs between processes, where %d are enough", h.HandOffs(), h.MaxHandOffs())
 	}
 }

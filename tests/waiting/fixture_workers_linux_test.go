@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 	"github.com/reqlock/reqlock/tests/internal/clock"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // workers are the worker processes of a test, with the servers and the table that they
@@ -25,19 +26,15 @@ type workers struct {
 	table    *table
 	deadline time.Time
 	running  map[int]*subprocess.Process // those that were not killed
-	killed   map[int]time.Duration       // when a process was killed
-	stopped  map[int][]span              // when a process was stopped
+	failures []history.ProcessFailure    // of processes that were killed or stopped
 }
-
-// A span is a part of time.
-type span struct{ from, to time.Duration }
 
 // newWorkers returns no workers yet, on these servers. They must end within the patience.
 func newWorkers(t *testing.T, servers *redistest.Deployment, o orders, patience time.Duration) *workers {
 	t.Helper()
 	w := &workers{
 		t: t, servers: servers, admin: servers.Client(t), deadline: time.Now().Add(patience),
-		running: map[int]*subprocess.Process{}, killed: map[int]time.Duration{}, stopped: map[int][]span{},
+		running: map[int]*subprocess.Process{},
 	}
 	w.table, o.Table = newTable(t, o.Size)
 	o.Redis = servers.Options()
@@ -84,33 +81,16 @@ func (w *workers) await(what string, condition func() bool) {
 	}
 }
 
-// history returns the turns of the table, with what the workers cannot record themselves.
-func (w *workers) history() turns {
+// history returns the calls in the table, and what became of the workers.
+func (w *workers) history() history.History {
 	h := w.table.history()
-	for _, one := range h {
-		at, isKilled := w.killed[one.Process]
-		switch {
-		case one.Ended != 0:
-		case isKilled:
-			one.Killed, one.Ended = true, max(at, one.Granted+1)
-		case one.IsServed(): // it is still inside
-			one.Ended = now()
-		}
-		for _, stop := range w.stopped[one.Process] {
-			if one.Asked <= stop.to && one.waitEnd() >= stop.from {
-				one.resumed = stop.to
-			}
-		}
-	}
+	h.ProcessFailures = w.failures
 	return h
 }
 
-// now is the time of the table.
-func now() time.Duration { return time.Duration(clock.Now()) }
-
 // unserved lists the callers that were not served.
 func (w *workers) unserved() string {
-	found := w.history().holds().Service(now())
+	found := w.history().Holds().Service(now())
 	return strings.Join(found[:min(len(found), 70)], "\n")
 }
 
@@ -150,10 +130,10 @@ func (w *workers) finished() bool {
 	return true
 }
 
-// kill kills a process. Its turn is no longer in the critical section.
+// kill kills a process. Its turn of a soak is no longer in the critical section.
 func (w *workers) kill(process int) {
 	w.t.Helper()
-	w.killed[process] = now()
+	w.failures = append(w.failures, history.ProcessFailure{Process: process, From: clock.Now()})
 	w.running[process].Kill()
 	delete(w.running, process)
 	for i := range w.table.head.inside {
@@ -167,7 +147,7 @@ func (w *workers) kill(process int) {
 // stop stops a process, and returns when it is stopped.
 func (w *workers) stop(process int) {
 	w.t.Helper()
-	w.stopped[process] = append(w.stopped[process], span{now(), math.MaxInt64})
+	w.failures = append(w.failures, history.ProcessFailure{Process: process, From: clock.Now(), To: math.MaxInt64})
 	if err := w.running[process].Pause(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -179,8 +159,11 @@ func (w *workers) resume(process int) {
 	if err := w.running[process].Resume(); err != nil {
 		w.t.Fatal(err)
 	}
-	stopped := w.stopped[process]
-	stopped[len(stopped)-1].to = now()
+	for i, failure := range w.failures {
+		if failure.Process == process && failure.To == math.MaxInt64 {
+			w.failures[i].To = clock.Now()
+		}
+	}
 }
 
 // linger makes the next holder of the process stay in the critical section, and returns

@@ -1,12 +1,13 @@
 package waiting
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/reqlock/reqlock/tests/internal/history"
@@ -32,7 +33,7 @@ type headRow struct {
 	// linger is process+1 to make the next holder of the process stay in the critical
 	// section until its lease ends. Then it is -id of the turn that does.
 	linger atomic.Int64
-	inside [soakKeys]atomic.Int64 // for each key, the id of the turn in the critical section
+	inside [soakKeys]atomic.Int64 // for each key of a soak, the id of the turn in the critical section
 	served [soakKeys]atomic.Int64 // for each key of a soak, how many turns were in it
 }
 
@@ -45,11 +46,9 @@ type processRow struct {
 	soak      soakRow
 }
 
-// A turnRow is a turn: see turn.
+// A turnRow is a turn of a goroutine.
 type turnRow struct {
-	asked, granted, ended, fence, lease, lost atomic.Int64
-	met                                       atomic.Int64 // the id of the turn that was inside
-	limit                                     atomic.Int64
+	asked, granted, ended, left, fence, lease, lost, limit atomic.Int64 // see history.Hold
 }
 
 func (s tableSize) rows() int { return s.Processes * s.Goroutines * s.Turns }
@@ -117,37 +116,34 @@ func (t *table) grants() (n int64) {
 	return n
 }
 
-// history returns all turns that have begun.
-func (t *table) history() turns {
-	var all turns
-	byID := make(map[int64]*turn)
+// history returns the calls of all turns that have begun.
+func (t *table) history() (h history.History) {
 	for i := range t.turns {
 		id := int64(i + 1)
-		row := t.turn(id)
+		row, process, goroutine := t.turn(id), t.processOf(id), i/t.Turns%t.Goroutines
 		if row.asked.Load() == 0 {
 			continue
 		}
-		one := &turn{
-			Hold: history.Hold{
-				Process: t.processOf(id),
-				Asked:   time.Duration(row.asked.Load()),
-				Granted: time.Duration(row.granted.Load()),
-				Ended:   time.Duration(row.ended.Load()),
-				Fence:   row.fence.Load(),
-				Lease:   row.lease.Load(),
-				Lost:    row.lost.Load() != 0,
-				Limit:   int(row.limit.Load()),
-			},
-			goroutine: i / t.Turns % t.Goroutines,
-			number:    i % t.Turns,
+		call := history.Op{
+			Process: process, Client: goroutine, Name: fmt.Sprintf("process %d, goroutine %d, turn %d", process, goroutine, i%t.Turns),
+			Kind: history.Lock, Key: theKey, Call: row.asked.Load(), Limit: int(row.limit.Load()), Lease: strconv.FormatInt(id, 10),
 		}
-		byID[id] = one
-		all = append(all, one)
-	}
-	for id, one := range byID {
-		if other := t.turn(id).met.Load(); other != 0 {
-			one.met = byID[other]
+		if at := row.granted.Load(); at != 0 {
+			call.Return, call.Outcome = at, history.Granted
+			call.Fence, call.Episode = row.fence.Load(), fmt.Sprintf("%d:%d", process, row.lease.Load())
 		}
+		h.Ops = append(h.Ops, call)
+		if row.ended.Load() == 0 {
+			continue
+		}
+		end := history.Op{
+			Process: process, Client: goroutine, Kind: history.Release, Key: theKey, Outcome: history.Done,
+			Call: row.left.Load(), Lease: call.Lease, ReliedUntil: row.ended.Load(),
+		}
+		if row.lost.Load() != 0 {
+			end.Outcome = history.Lost
+		}
+		h.Ops = append(h.Ops, end)
 	}
-	return all
+	return h
 }
