@@ -202,12 +202,12 @@ func TestACommandOfAKilledProcessArrivesLate(t *testing.T) {
 				t.Parallel()
 				l := newLateCommand(s, t, survivors, test.policy, test.pick)
 				test.run(l)
-				seen := s.observation(l.first, l.answers, survivors...)
-				for _, violation := range seen.violations() {
+				seen := s.observe(l.first, l.answers, survivors...)
+				for _, violation := range seen.Violations() {
 					t.Error(violation)
 				}
-				if len(seen.effects) != test.effects && test.effects >= 0 {
-					t.Errorf("charges %+v, want %d", seen.effects, test.effects)
+				if len(seen.Effects) != test.effects && test.effects >= 0 {
+					t.Errorf("charges %+v, want %d", seen.Effects, test.effects)
 				}
 			})
 		}

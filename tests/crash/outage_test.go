@@ -84,12 +84,12 @@ func (c *crashCase) runOutage(outage outage) {
 	if end := c.answers[len(c.answers)-1]; end.Replayed && end.same(first) == outage.firstDiffers {
 		c.t.Errorf("the first answer is %v, the last one %v", first, end)
 	}
-	seen := c.observation(c.first, c.answers, c.victim, c.survivors[0])
-	if found := strings.Join(seen.violations(), "; "); withoutIndexes(found) != outage.violations {
+	seen := c.observe(c.first, c.answers, c.victim, c.survivors[0])
+	if found := strings.Join(seen.Violations(), "; "); withoutIndexes(found) != outage.violations {
 		c.t.Errorf("found %q, want %q", found, outage.violations)
 	}
-	if len(seen.effects) != outage.effects {
-		c.t.Errorf("charges %+v, want %d", seen.effects, outage.effects)
+	if len(seen.Effects) != outage.effects {
+		c.t.Errorf("charges %+v, want %d", seen.Effects, outage.effects)
 	}
 }
 

@@ -165,8 +165,7 @@ func overtaken() outage {
 func (c *crashCase) awaitCommit() {
 	c.t.Helper()
 	suite.Eventually(c.t, "the commit arrives", func() bool {
-		writes := c.monitor.of(c.lock(c.first))
-		return writes[len(writes)-1].State == "D"
+		return isCommitted(c.monitor.of(c.lock(c.first)))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // A supervisor runs a process and starts a new one after each crash. It is safe for
@@ -125,4 +126,71 @@ func (s *supervisor) process() *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
+}
+
+// check checks all that was observed, and what is left in Redis.
+func (s *soak) check(t *testing.T) {
+	t.Helper()
+	var replays, unknown, again, uncommitted, waits int
+	for _, e := range s.jobs {
+		for _, supervisor := range s.supervisors {
+			a, err := s.ask(supervisor.process(), e.request)
+			if err != nil {
+				t.Fatalf("%+v: %v", e.request, err)
+			}
+			s.take(e, a)
+		}
+		seen := s.observe(e.request, e.answers, s.processes...)
+		s.wantNoViolations(e.request, seen)
+		s.checkEnd(t, e, seen.Writes)
+		for _, a := range e.answers {
+			if a.Replayed {
+				replays++
+			}
+		}
+		for _, w := range seen.Writes {
+			if w.Number == 2 {
+				again++
+			}
+		}
+		if seen.Freed() > 0 || e.answers[len(e.answers)-1].Code == "outcome_unknown" {
+			unknown++
+		}
+		for _, was := range seen.Uncommitted {
+			if was {
+				uncommitted++
+			}
+		}
+		for _, p := range s.processes {
+			waits += p.events(waiting, s.framework.endpoint(e.policy, e.key))
+		}
+	}
+	crashes := s.crashes()
+	for _, supervisor := range s.supervisors {
+		supervisor.process().stop()
+	}
+	s.wantNoLocksLeft(t)
+	t.Logf("%d keys, %d processes, crashes: %v", len(s.jobs), len(s.processes), crashes)
+	t.Logf("%d replays, %d that waited, %d keys with an unknown outcome, %d that ran again, %d commits refused",
+		replays, waits, unknown, again, uncommitted)
+	if len(crashes) == 0 || replays == 0 {
+		t.Error("no process was killed, or no answer was replayed")
+	}
+}
+
+// checkEnd fails the test unless the last two answers match the record. After an unknown
+// outcome an abort may arrive late: then the request has run for the first of the two.
+func (s *soak) checkEnd(t *testing.T, e *job, writes []history.Op) {
+	t.Helper()
+	if len(writes) == 0 {
+		t.Errorf("%+v: nothing happened", e.request)
+		return
+	}
+	before, last := e.answers[len(e.answers)-2], e.answers[len(e.answers)-1]
+	switch end := writes[len(writes)-1].Kind; {
+	case end == history.Commit && before.Fine && last.Replayed:
+	case end == history.Begin && e.policy == reject && before.Code == "outcome_unknown" && last.Code == before.Code:
+	default:
+		t.Errorf("%+v: the record ends with a %s, and the answers as %v and %v", e.request, end, before, last)
+	}
 }

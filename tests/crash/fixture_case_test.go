@@ -82,11 +82,11 @@ func (c *crashCase) run(withWaiter bool) {
 		c.t.Error("the key is held although no attempt runs")
 	}
 
-	seen := c.observation(duplicate, c.answers, append(c.survivors, c.victim)...)
-	for _, violation := range seen.violations() {
+	seen := c.observe(duplicate, c.answers, append(c.survivors, c.victim)...)
+	for _, violation := range seen.Violations() {
 		c.t.Error(violation)
 	}
-	for number, was := range seen.uncommitted {
+	for number, was := range seen.Uncommitted {
 		if was {
 			c.t.Errorf("process %d could not commit", number)
 		}
@@ -141,7 +141,7 @@ func (c *crashCase) wantOutcome(duplicate request, withWaiter bool) {
 	if len(effects) != charges {
 		c.t.Fatalf("charges %+v, want %d", effects, charges)
 	}
-	if last := effects[charges-1]; c.step.recorded != done && last.Number != number || !strings.Contains(a.Body, last.id) {
+	if last := effects[charges-1]; c.step.recorded != done && last.Number != number || !strings.Contains(a.Body, last.ID) {
 		c.t.Errorf("the last charge is %+v of attempt %d, the answer %v", last, number, a)
 	}
 }

@@ -16,15 +16,8 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
-
-// A write is a change of a record by a script.
-type write struct {
-	State  string // as in record.lua; "" is a record that an operator has freed
-	Token  string
-	Number int
-	Answer string // as it is stored
-}
 
 // A recordMonitor receives each write to a record from Redis, in order, by MONITOR. It is
 // safe for concurrent use.
@@ -37,7 +30,7 @@ type recordMonitor struct {
 	quotes  bool // MONITOR escapes quotes and backslashes; Valkey 8.1 does not
 	marks   int
 	synced  int // the last mark that was received
-	writes  map[string][]write
+	writes  map[string][]history.Op
 	scripts map[string]int // how many scripts ran for a token
 }
 
@@ -50,7 +43,7 @@ func newRecordMonitor(t *testing.T, server *redistest.Server) *recordMonitor {
 	}
 	w := &recordMonitor{
 		conn: conn, admin: server.Client(t), done: make(chan struct{}),
-		writes: map[string][]write{}, scripts: map[string]int{},
+		writes: map[string][]history.Op{}, scripts: map[string]int{},
 	}
 	go w.read()
 	t.Cleanup(func() {
@@ -80,10 +73,10 @@ func (w *recordMonitor) sync(t *testing.T) {
 }
 
 // of returns the writes to the record of a lock.
-func (w *recordMonitor) of(lock string) []write {
+func (w *recordMonitor) of(lock string) []history.Op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]write(nil), w.writes["{"+lock+"}:r"]...)
+	return slices.Clone(w.writes["{"+lock+"}:r"])
 }
 
 // ran returns how many scripts have run for a token.
@@ -158,31 +151,34 @@ func (w *recordMonitor) add(line string) {
 	}
 }
 
+// kinds are the writes that bring a record into a state of record.lua.
+var kinds = map[string]history.Kind{"R": history.Begin, "D": history.Commit, "U": history.Seal, "A": history.Abort}
+
 // addWrite records what a script does to a record.
 func (w *recordMonitor) addWrite(name, record string, fields []string) {
 	all := w.writes[record]
 	switch name {
 	case "DEL":
-		all = append(all, write{})
+		all = append(all, history.Op{Kind: history.Forget})
 	case "HSET":
 		switch {
 		case fields[0] == "u": // an unknown outcome was reported
 			return
 		case slices.Contains(fields, "x"): // by Forget
-			w.writes[record] = append(all, write{})
+			w.writes[record] = append(all, history.Op{Kind: history.Forget})
 			return
 		}
-		made := write{State: "R"} // an abort after a killed attempt keeps that state
+		made := history.Op{Kind: history.Begin} // an abort after a killed attempt keeps that state
 		for i := 0; i+1 < len(fields); i += 2 {
 			switch value := fields[i+1]; fields[i] {
 			case "s":
-				made.State = value
+				made.Kind = kinds[value]
 			case "t":
-				made.Token = value
+				made.Lease = value
 			case "n":
 				made.Number, _ = strconv.Atoi(value)
 			case "p":
-				made.Answer = w.answer(record, value)
+				made.Record = w.answer(record, value)
 			}
 		}
 		all = append(all, made)
