@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
@@ -14,16 +13,12 @@ import (
 
 // A heldLease is a lease under observation.
 type heldLease struct {
-	t           *testing.T
-	scenario    context.Context
-	lease       *core.Lease
-	hold        *history.Hold
+	*history.Lease
+	*scenario
 	ttl         time.Duration
-	isElsewhere bool                      // its master does not fail
-	released    chan struct{}             // closed when the holder releases it
-	lost        atomic.Pointer[time.Time] // when its context ended
-	lateness    *atomic.Int64             // of the scenario
-	observed    chan struct{}             // closed when the observation has ended
+	isElsewhere bool          // its master does not fail
+	released    chan struct{} // closed when the holder releases it
+	observed    chan struct{} // closed when the observation has ended
 }
 
 // A busy machine may delay the end of the lease's context, and runs it in another thread
@@ -37,18 +32,12 @@ const (
 // hold takes a lock and observes its lease.
 func (s *scenario) hold(p *process, holder, key string, ttl time.Duration) *heldLease {
 	s.t.Helper()
-	lease, err := p.locks.With(core.WithTTL(ttl), core.WithFencing(true), core.WithWait(patience)).Lock(s.ctx, key)
+	locks := p.locks.With(core.WithTTL(ttl), core.WithFencing(true), core.WithWait(patience))
+	lease, err := s.history.Lock(s.ctx, locks, history.Op{Name: holder, Key: key})
 	if err != nil {
 		s.t.Fatalf("%s: %v", holder, err)
 	}
-	h := &heldLease{
-		t: s.t, scenario: s.ctx, lease: lease, ttl: ttl, released: make(chan struct{}), lateness: &s.lateness, observed: make(chan struct{}),
-		hold: &history.Hold{Key: key, Holder: holder, Granted: s.history.Now(), Fence: lease.Fence()},
-	}
-	context.AfterFunc(lease.Context(), func() {
-		now := time.Now()
-		h.lost.Store(&now)
-	})
+	h := &heldLease{Lease: lease, scenario: s, ttl: ttl, released: make(chan struct{}), observed: make(chan struct{})}
 	s.group.Go(h.observe)
 	return h
 }
@@ -59,10 +48,10 @@ func (s *scenario) hold(p *process, holder, key string, ttl time.Duration) *held
 func (h *heldLease) observe() {
 	defer close(h.observed)
 	for {
-		until := h.lease.ValidUntil()
+		until := h.ValidUntil()
 		left := time.Until(until)
 		if left > h.ttl {
-			h.t.Errorf("%s is valid for %v, and its TTL is %v", h.hold.Holder, left, h.ttl)
+			h.t.Errorf("%s is valid for %v, and its TTL is %v", h.Name(), left, h.ttl)
 			return
 		}
 		pause := min(left, h.ttl/20)
@@ -71,25 +60,25 @@ func (h *heldLease) observe() {
 		case <-h.released:
 			timer.Stop()
 			return
-		case <-h.scenario.Done():
+		case <-h.ctx.Done():
 			timer.Stop()
 			return
 		case <-timer.C:
 		}
-		raise(h.lateness, time.Since(due))
-		if time.Now().Before(until) || h.lease.ValidUntil().After(until) {
+		raise(&h.lateness, time.Since(due))
+		if time.Now().Before(until) || h.ValidUntil().After(until) {
 			continue
 		}
 		delay := time.Since(until)
-		for h.lost.Load() == nil && time.Since(until) < patience {
+		for h.LostAt().IsZero() && time.Since(until) < patience {
 			delay += measureDelay(controlTime)
 		}
-		lost := h.lost.Load()
+		lost := h.LostAt()
 		switch {
-		case lost == nil:
-			h.t.Errorf("%s was valid until %v ago, and its context has not ended", h.hold.Holder, time.Since(until))
+		case lost.IsZero():
+			h.t.Errorf("%s was valid until %v ago, and its context has not ended", h.Name(), time.Since(until))
 		case lost.Sub(until) > delay+lateTolerance:
-			h.t.Errorf("the context of %s ended %v late, and the delay of the machine was %v", h.hold.Holder, lost.Sub(until), delay)
+			h.t.Errorf("the context of %s ended %v late, and the delay of the machine was %v", h.Name(), lost.Sub(until), delay)
 		}
 		return
 	}
@@ -116,37 +105,27 @@ func measureDelay(after time.Duration) time.Duration {
 }
 
 // release releases the lease, and reports whether it was kept until then.
-func (h *heldLease) release(s *scenario) (kept bool) {
-	s.t.Helper()
-	ended := time.Now()
-	until, ctx := h.lease.ValidUntil(), h.lease.Context()
-	cause := context.Cause(ctx)
+func (h *heldLease) release() (kept bool) {
+	h.t.Helper()
+	until, cause := h.ValidUntil(), context.Cause(h.Context())
 	close(h.released)
-	suite.AwaitClosed(s.t, "the observation ends", h.observed)
+	suite.AwaitClosed(h.t, "the observation ends", h.observed)
 	released := make(chan error, 1)
-	go func() { released <- h.lease.Release(context.Background()) }()
+	go func() { released <- h.Release(context.Background()) }()
 	var err error
 	select {
 	case err = <-released:
 	case <-time.After(patience):
-		s.t.Errorf("%s: Release does not return", h.hold.Holder)
+		h.t.Errorf("%s: Release does not return", h.Name())
 	}
-	if cause != nil {
-		suite.Eventually(s.t, "the end of the context is recorded", func() bool { return h.lost.Load() != nil })
-		h.hold.Lost, ended = true, *h.lost.Load()
-		if !errors.Is(cause, core.ErrLost) || !errors.Is(err, core.ErrLost) {
-			s.t.Errorf("%s: ended by %v, released with %v", h.hold.Holder, cause, err)
-		}
-		if late := ended.Sub(until); late > 0 {
-			s.figures.note("%s informed %v after its end", h.hold.Holder, late.Round(100*time.Microsecond))
-		}
-	} else if err != nil {
-		h.hold.Lost = errors.Is(err, core.ErrLost)
-		if !h.hold.Lost && !errors.Is(err, core.ErrUnavailable) {
-			s.t.Errorf("%s: released with %v", h.hold.Holder, err)
+	isLost := errors.Is(err, core.ErrLost)
+	switch {
+	case cause != nil && (!isLost || !errors.Is(cause, core.ErrLost)), err != nil && !isLost && !errors.Is(err, core.ErrUnavailable):
+		h.t.Errorf("%s: ended by %v, released with %v", h.Name(), cause, err)
+	case cause != nil:
+		if late := h.LostAt().Sub(until); late > 0 {
+			h.figures.note("%s informed %v after its end", h.Name(), late.Round(100*time.Microsecond))
 		}
 	}
-	h.hold.Ended = min(s.history.At(ended), s.history.At(until))
-	s.history.Add(h.hold)
-	return !h.hold.Lost
+	return cause == nil && !isLost
 }

@@ -45,11 +45,11 @@ func (h *holders) start() {
 		h.held = append(h.held, one)
 	}
 	for _, one := range h.held {
-		key, done := one.hold.Key, make(chan struct{})
+		key, done := one.Key(), make(chan struct{})
 		h.served = append(h.served, done)
 		h.group.Go(func() {
 			defer close(done)
-			h.turn(h.other, "the waiter after "+one.hold.Holder, key)
+			h.turn(h.other, "the waiter after "+one.Name(), key)
 		})
 		suite.Eventually(h.t, "the next process waits", func() bool { return h.other.count(waiting, key) > 0 })
 	}
@@ -66,8 +66,8 @@ func (h *holders) replaced() {
 	h.oldSide = h.hold(newProcess(h.t, h.master.Client(h.t)), "the holder at the old master", key, shortTTL)
 	h.newSide = h.hold(h.process, "the holder at the new master", key, shortTTL)
 	for _, one := range []*heldLease{h.oldSide, h.newSide} {
-		if err := one.lease.Context().Err(); err != nil {
-			h.t.Errorf("%s: %v", one.hold.Holder, context.Cause(one.lease.Context()))
+		if err := one.Context().Err(); err != nil {
+			h.t.Errorf("%s: %v", one.Name(), context.Cause(one.Context()))
 		}
 	}
 }
@@ -75,27 +75,27 @@ func (h *holders) replaced() {
 func (h *holders) finish() {
 	if h.failure.loss == all {
 		long := h.held[0]
-		suite.Eventually(h.t, "the holder of a lost key is informed", func() bool { return long.lease.Context().Err() != nil })
+		suite.Eventually(h.t, "the holder of a lost key is informed", func() bool { return long.Context().Err() != nil })
 		suite.AwaitClosed(h.t, "the waiter is served", h.served[0])
 	}
 	if h.failure.isSplit {
-		suite.Eventually(h.t, "one of two holders is informed", func() bool { return h.oldSide.lease.Context().Err() != nil })
-		if h.oldSide.release(h.scenario) || !h.newSide.release(h.scenario) {
+		suite.Eventually(h.t, "one of two holders is informed", func() bool { return h.oldSide.Context().Err() != nil })
+		if h.oldSide.release() || !h.newSide.release() {
 			h.t.Error("of two holders not the one at the old master was informed")
 		}
 	}
 	kept := ""
 	for i, one := range h.held {
-		wasKept := one.release(h.scenario)
+		wasKept := one.release()
 		switch {
 		case one.isElsewhere && !wasKept && h.longestDelay() < elsewhereTTL/3:
-			h.t.Errorf("%s lost its lock: %v", one.hold.Holder, context.Cause(one.lease.Context()))
+			h.t.Errorf("%s lost its lock: %v", one.Name(), context.Cause(one.Context()))
 		case one.ttl == longTTL && wasKept && h.failure.loss == all,
 			one.ttl == longTTL && !wasKept && h.failure.loss == nothing && h.figures.promoted < surelyOutlived:
-			h.t.Errorf("%s has kept its lock: %v", one.hold.Holder, wasKept)
+			h.t.Errorf("%s has kept its lock: %v", one.Name(), wasKept)
 		}
 		if i < 2 {
-			kept += fmt.Sprintf("%s kept its lock: %v, ", one.hold.Holder, wasKept)
+			kept += fmt.Sprintf("%s kept its lock: %v, ", one.Name(), wasKept)
 		}
 	}
 	for _, done := range h.served {

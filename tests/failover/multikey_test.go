@@ -65,15 +65,23 @@ func (m *multiKey) callRepeatedly(p *process, holder string, keys []string) {
 func (m *multiKey) call(p *process, holder string, keys []string) {
 	runs, isInformed := 0, false
 	var granted time.Time
-	var ends map[string]time.Time
 	callCtx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err := p.locks.DoAll(callCtx, keys, func(ctx context.Context) error {
 		runs++
 		granted = time.Now()
+		var held []*history.Lease
+		for _, lease := range core.Leases(ctx) {
+			// If data may be lost, a short run may end before its holder is informed.
+			if m.failure.loss == nothing {
+				held = append(held, m.history.Granted(history.Op{Name: holder, Unfenced: true}, lease))
+			}
+		}
 		time.Sleep(m.ledger.runTime)
-		ends = endsOf(ctx, p.locks, keys)
-		isInformed = len(ends) < len(keys)
+		for _, lease := range held {
+			lease.End()
+		}
+		isInformed = slices.ContainsFunc(core.Leases(ctx), func(l *core.Lease) bool { return l.Context().Err() != nil })
 		return nil
 	})
 	isLost := errors.Is(err, core.ErrLost)
@@ -91,38 +99,6 @@ func (m *multiKey) call(p *process, holder string, keys []string) {
 		m.served.Add(1)
 		m.last.Store(&granted)
 	}
-	// If data may be lost, a short run may end before its holder is informed.
-	if m.failure.loss == nothing && !isInformed {
-		for key, end := range ends {
-			m.history.Add(&history.Hold{
-				Key: key, Holder: holder, Granted: m.history.At(granted), Ended: m.history.At(end), Unfenced: true,
-			})
-		}
-	}
-}
-
-// endsOf returns until when the holder could trust the locks of these keys: until now, or
-// until the lease of the key ended, if the holder is not informed yet. The map does not
-// contain the keys from the first lost one on.
-func endsOf(ctx context.Context, locks *core.Locker, keys []string) map[string]time.Time {
-	ends, now := make(map[string]time.Time, len(keys)), time.Now()
-	for _, key := range keys {
-		// The lease of the context is that of the first key. TryLock returns the lease of
-		// each key that the context holds, without a command.
-		lease, err := locks.TryLock(ctx, key)
-		if err != nil {
-			break
-		}
-		ends[key] = now
-		if until := lease.ValidUntil(); until.Before(now) {
-			ends[key] = until
-		}
-		if err := lease.Release(ctx); err != nil || ctx.Err() != nil {
-			delete(ends, key)
-			break
-		}
-	}
-	return ends
 }
 
 func (m *multiKey) prepare() {}

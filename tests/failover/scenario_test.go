@@ -129,16 +129,14 @@ func (s *scenario) run() {
 	cancel(nil)
 	s.group.Wait()
 
-	holds := s.history.Holds()
-	violations, overlaps := holds.Fences(), holds.Overlaps()
+	h := s.history.History()
+	overlaps, exclusion := h.Holds().Overlaps(), []string{}
 	for _, overlap := range overlaps {
 		if s.failure.loss == nothing || !overlap.First.Lost && !overlap.Second.Lost {
-			violations = append(violations, overlap.String())
+			exclusion = append(exclusion, overlap.String())
 		}
 	}
-	for _, violation := range violations {
-		s.t.Error(violation)
-	}
+	history.Report(s.t, h, map[string][]string{"exclusion": exclusion, "fences": h.Holds().Fences()})
 	s.figures.note("%d overlaps", len(overlaps))
 }
 

@@ -65,7 +65,7 @@ func TestMinorityOfVotesLocksNothing(t *testing.T) {
 	theirs.set(t, key, theirToken, time.Minute)
 	ours := d.processes[0].hold(t, key)
 	ours.awaitRenewal(t, time.Now())
-	if votes := d.nodes.votes(t, key, ours.lease.Token()); votes != majority {
+	if votes := d.nodes.votes(t, key, ours.Token()); votes != majority {
 		t.Errorf("%d nodes vote for the holder", votes)
 	}
 	if err := ours.release(); err != nil {

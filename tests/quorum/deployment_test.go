@@ -47,8 +47,8 @@ const votePause = 20 * time.Millisecond
 // awaitVotes returns when this lease has the votes of all nodes.
 func (d *deployment) awaitVotes(t *testing.T, h *holder) {
 	t.Helper()
-	suite.Eventually(t, "all nodes vote for the holder of "+h.lease.Key(), suite.Every(votePause, func() bool {
-		return d.nodes.votes(t, h.lease.Key(), h.lease.Token()) == nodeCount || h.lease.Context().Err() != nil
+	suite.Eventually(t, "all nodes vote for the holder of "+h.Key(), suite.Every(votePause, func() bool {
+		return d.nodes.votes(t, h.Key(), h.Token()) == nodeCount || h.Context().Err() != nil
 	}))
 	h.wantValid(t)
 }

@@ -34,7 +34,7 @@ func (d *deployment) restartVoters(t *testing.T, key string, nextTTL time.Durati
 		t.Fatalf("%d nodes vote for another", set)
 	}
 	holder := d.processes[0].hold(t, key, core.WithRenewal(false))
-	if votes := voters.votes(t, key, holder.lease.Token()); votes != majority {
+	if votes := voters.votes(t, key, holder.Token()); votes != majority {
 		t.Fatalf("%d nodes vote for the holder", votes)
 	}
 	others.drop(t, key)
@@ -53,7 +53,7 @@ func (d *deployment) restartVoters(t *testing.T, key string, nextTTL time.Durati
 	}
 	// The holder trusts its lease until now, or until the lease has ended.
 	_ = holder.release()
-	return d.history.Take().Overlaps()
+	return d.history.Take().Holds().Overlaps()
 }
 
 func TestNodesWithoutTheirVotesElectNoSecondHolder(t *testing.T) {

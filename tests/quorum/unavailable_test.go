@@ -52,13 +52,13 @@ func (d *deployment) testMajority(t *testing.T, name string, r row) {
 	}
 	calls.Wait()
 	old.awaitLoss(t)
-	if cause := context.Cause(old.lease.Context()); !errors.Is(cause, core.ErrLost) {
+	if cause := context.Cause(old.Context()); !errors.Is(cause, core.ErrLost) {
 		t.Errorf("the lease of the holder ended by %v", cause)
 	}
 	// A timer of this process may fire late: by half of a TTL, and by the time in which the
 	// machine did not run the process.
-	until := old.lease.ValidUntil()
-	if late := old.lost.Load().Sub(until); late > ttl/2+old.process.stalls.lateSince(until) {
+	until := old.ValidUntil()
+	if late := old.LostAt().Sub(until); late > ttl/2+old.process.stalls.lateSince(until) {
 		t.Errorf("the holder is informed %v after the end of its lease", late)
 	}
 	if err := old.release(); !errors.Is(err, core.ErrLost) {

@@ -5,64 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
-
-// outcomes counts the calls that were not simply served.
-type outcomes struct{ busy, timedOut, unavailable, cancelled, lost, unreleased, uncertain atomic.Int64 }
-
-// String lists the counts.
-func (n *outcomes) String() string {
-	return fmt.Sprintf("%d busy, %d timed out, %d unavailable, %d cancelled, %d lost, %d not released at once, %d uncertain attempts",
-		n.busy.Load(), n.timedOut.Load(), n.unavailable.Load(), n.cancelled.Load(), n.lost.Load(), n.unreleased.Load(), n.uncertain.Load())
-}
 
 // pause is the pause of a caller after an immediate refusal.
 const pause = 10 * time.Millisecond
 
 // lockEndlessly waits without a limit, so it is always served.
 func (l *load) lockEndlessly(caller string, locks *core.Locker, key string, section time.Duration) {
-	if err := l.turn(l.t.Context(), caller, locks, key, true, section); err != nil {
-		l.unexpected(caller, key, err)
-	}
+	l.want(caller, key, l.turn(l.t.Context(), caller, locks, key, section))
 }
 
 // lockInTime waits as long as WithWait allows.
 func (l *load) lockInTime(caller string, locks *core.Locker, key string) {
-	err := l.turn(l.t.Context(), caller, locks, key, false, 0)
-	switch {
-	case err == nil:
-	case errors.Is(err, core.ErrWaitTimeout):
-		l.outcomes.timedOut.Add(1)
-	default:
-		l.wantUnavailable(caller, key, err)
+	err := l.turn(l.t.Context(), caller, locks, key, 0)
+	if l.want(caller, key, err, history.WaitTimeout, history.Unavailable) == history.Unavailable {
+		time.Sleep(pause)
 	}
 }
 
 // lockOrFail does not wait.
 func (l *load) lockOrFail(caller string, locks *core.Locker, key string) {
-	err := l.turn(l.t.Context(), caller, locks, key, false, 0)
-	switch {
-	case err == nil:
-	case errors.Is(err, core.ErrBusy) && !errors.Is(err, core.ErrWaitTimeout):
-		l.outcomes.busy.Add(1)
-	default:
-		l.wantUnavailable(caller, key, err)
-	}
-	time.Sleep(pause)
-}
-
-// wantUnavailable accepts the error of a call with a bounded wait only if Redis was
-// unavailable.
-func (l *load) wantUnavailable(caller, key string, err error) {
-	if !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrClosed) || errors.Is(err, core.ErrBusy) {
-		l.unexpected(caller, key, err)
-		return
-	}
-	l.outcomes.unavailable.Add(1)
+	l.want(caller, key, l.turn(l.t.Context(), caller, locks, key, 0), history.Busy, history.Unavailable)
 	time.Sleep(pause)
 }
 
@@ -70,15 +38,20 @@ func (l *load) wantUnavailable(caller, key string, err error) {
 func (l *load) lockAndCancel(caller string, locks *core.Locker, key string) {
 	ctx, cancel := context.WithTimeout(l.t.Context(), rand.N(60*time.Millisecond))
 	defer cancel()
-	err := l.turn(ctx, caller, locks, key, false, 0)
-	switch {
-	case err == nil:
-	case errors.Is(err, context.DeadlineExceeded) &&
-		(errors.Is(err, core.ErrWaitTimeout) != errors.Is(err, core.ErrUnavailable)):
-		l.outcomes.cancelled.Add(1)
-	default:
-		l.unexpected(caller, key, err)
+	err := l.turn(ctx, caller, locks, key, 0)
+	l.want(caller, key, err, history.Deadline)
+	if err != nil && errors.Is(err, core.ErrWaitTimeout) == errors.Is(err, core.ErrUnavailable) {
+		l.t.Errorf("%s of %s: neither busy nor unavailable: %v", caller, key, err)
 	}
+}
+
+// want fails the test with an error that is none of these outcomes, and returns the outcome.
+func (l *load) want(caller, key string, err error, allowed ...history.Outcome) history.Outcome {
+	outcome := history.OutcomeOf(err, history.Done)
+	if outcome != history.Done && !slices.Contains(allowed, outcome) {
+		l.t.Errorf("%s of %s: %v", caller, key, err)
+	}
+	return outcome
 }
 
 // requestPeriod is how long all processes send the same idempotent request.
@@ -86,36 +59,30 @@ const requestPeriod = 100 * time.Millisecond
 
 // sendRequest sends an idempotent request that other processes also send.
 func (l *load) sendRequest(process int, locks *core.Locker, tag string) {
-	key := fmt.Sprintf("%srequest%d", tag, l.now()/requestPeriod)
-	caller, r := fmt.Sprintf("client %d", process), l.request(key)
-	sent := l.now()
+	key := fmt.Sprintf("%srequest%d", tag, time.Since(l.started)/requestPeriod)
+	caller := fmt.Sprintf("client %d", process)
+	begin := l.history.Begin(history.Op{Process: process, Kind: history.Begin, Key: key})
 	attempt, err := locks.Begin(l.t.Context(), key, []byte("payload"))
-	switch {
-	case err == nil:
-	case errors.Is(err, core.ErrInterrupted):
-		r.recordInterrupted()
+	if err != nil {
+		l.history.End(begin, l.want(caller, key, err, history.Interrupted), nil)
 		time.Sleep(pause)
-		return
-	default:
-		l.unexpected(caller, key, err)
 		return
 	}
 	if answer, done := attempt.Replay(); done {
-		r.recordReplay(string(answer))
+		l.history.End(begin, history.Replayed, func(op *history.Op) { op.Record = string(answer) })
 		time.Sleep(pause)
 		return
 	}
-	answer := fmt.Sprintf("done by %s at %v", caller, l.now())
-	r.recordRun(answer)
-	r.logf("%s sent it at %v, began attempt %d at %v", caller, sent, attempt.Number(), l.now())
+	token, answer := attempt.Lease().Token(), fmt.Sprintf("done by %s in request %d", caller, begin.Call)
+	l.history.Effect(history.Effect{Process: process, ID: answer, Key: key, Number: attempt.Number(), Lease: token})
+	l.history.End(begin, history.Granted, func(op *history.Op) {
+		op.Lease, op.Number, op.Record = token, attempt.Number(), answer
+	})
 	isLost := attempt.Lease().Context().Err() != nil
-	err = attempt.Commit(l.t.Context(), []byte(answer))
-	r.logf("%s committed at %v: %v", caller, l.now(), err)
-	if err != nil || isLost {
-		r.markUncertain()
-		l.outcomes.uncertain.Add(1)
-		if err != nil && !errors.Is(err, core.ErrUnavailable) {
-			l.unexpected("commit by "+caller, key, err)
-		}
+	commit := l.history.Begin(history.Op{Process: process, Kind: history.Commit, Key: key, Lease: token, Record: answer})
+	outcome := l.want("commit by "+caller, key, attempt.Commit(l.t.Context(), []byte(answer)), history.Unavailable)
+	if isLost { // the answer may not be stored
+		outcome = history.Lost
 	}
+	l.history.End(commit, outcome, nil)
 }

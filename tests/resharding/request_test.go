@@ -2,92 +2,64 @@ package resharding
 
 import (
 	"fmt"
-	"strings"
-	"sync"
 	"testing"
+
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
-// A request is the record of an idempotent request. It is safe for concurrent use until
-// violations.
-type request struct {
-	mu          sync.Mutex
-	effects     int      // of all attempts
-	log         []string // of the attempts, for a violation
-	answer      string   // of the last attempt
-	isUncertain bool     // that attempt lost its lease, or its commit failed
-	replays     []string
-	interrupted int // how many callers got ErrInterrupted
-}
-
-// recordRun records the effect of an attempt, and its answer.
-func (r *request) recordRun(answer string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.effects++
-	r.answer = answer
-}
-
-// logf adds a line to the log.
-func (r *request) logf(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.log = append(r.log, fmt.Sprintf(format, args...))
-}
-
-// markUncertain records that the answer of the attempt may not be stored.
-func (r *request) markUncertain() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.isUncertain = true
-}
-
-// recordReplay records an answer that was replayed.
-func (r *request) recordReplay(answer string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.replays = append(r.replays, answer)
-}
-
-// recordInterrupted records a caller that got ErrInterrupted.
-func (r *request) recordInterrupted() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.interrupted++
-}
-
-// violations returns what is wrong with the request.
-func (r *request) violations() (found []string) {
-	if r.effects != 1 {
-		found = append(found, fmt.Sprintf("took effect %d times: %s", r.effects, strings.Join(r.log, "; ")))
+// requests returns what is wrong with the idempotent requests of a history, none of which may run
+// twice. The holders of a lock follow each other, so the order of their calls is that of the writes.
+func requests(h history.History) (violations []string) {
+	all := map[string]*history.Request{}
+	uncertain := map[string]bool{} // the answer of the attempt may not be stored
+	for _, op := range h.Ops {
+		if op.Kind != history.Begin && op.Kind != history.Commit {
+			continue
+		}
+		if all[op.Key] == nil {
+			all[op.Key] = &history.Request{}
+		}
+		q := all[op.Key]
+		switch {
+		case op.Kind == history.Commit:
+			q.Writes = append(q.Writes, op)
+			uncertain[op.Key] = uncertain[op.Key] || op.Outcome != history.Done
+			continue
+		case op.Outcome == history.Granted:
+			q.Writes = append(q.Writes, op)
+		}
+		q.Answers = append(q.Answers, op)
 	}
-	for _, replay := range r.replays {
-		if replay != r.answer {
-			found = append(found, fmt.Sprintf("replayed %q instead of %q", replay, r.answer))
+	for _, effect := range h.Effects {
+		all[effect.Key].Effects = append(all[effect.Key].Effects, effect)
+	}
+	for key, q := range all {
+		for _, violation := range q.Violations() {
+			violations = append(violations, key+": "+violation)
+		}
+		for _, a := range q.Answers {
+			if a.Outcome == history.Interrupted && !uncertain[key] {
+				violations = append(violations, fmt.Sprintf("%s: process %d got ErrInterrupted, and the commit succeeded", key, a.Process))
+			}
 		}
 	}
-	if r.interrupted > 0 && !r.isUncertain {
-		found = append(found, fmt.Sprintf("%d callers got ErrInterrupted", r.interrupted))
-	}
-	return found
+	return violations
 }
 
-func TestViolationsOfRequestsAreFound(t *testing.T) {
+func TestAnInterruptionWithoutCauseIsFound(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		request *request
-		want    string
-	}{
-		"one run, and its replays":        {&request{effects: 1, answer: "a", replays: []string{"a", "a"}}, ""},
-		"no run":                          {&request{replays: []string{"a"}}, "took effect 0 times"},
-		"two runs":                        {&request{effects: 2, answer: "a"}, "took effect 2 times"},
-		"another answer":                  {&request{effects: 1, answer: "a", replays: []string{"a", "b"}}, "replayed"},
-		"an interruption without cause":   {&request{effects: 1, answer: "a", interrupted: 1}, "ErrInterrupted"},
-		"an interruption with a cause":    {&request{effects: 1, isUncertain: true, interrupted: 1}, ""},
-		"a replay of an uncertain answer": {&request{effects: 1, isUncertain: true, answer: "a", replays: []string{"a"}}, ""},
-	} {
-		found := strings.Join(test.request.violations(), "; ")
-		if (test.want == "") != (found == "") || !strings.Contains(found, test.want) {
-			t.Errorf("%s: found %q, want %q", name, found, test.want)
+	for outcome, want := range map[history.Outcome]int{history.Done: 1, history.Unavailable: 0, history.Lost: 0} {
+		h := history.History{
+			Ops: []history.Op{
+				{Kind: history.Begin, Key: "k", Outcome: history.Granted, Lease: "l", Number: 1, Record: "answer"},
+				{Kind: history.Commit, Key: "k", Outcome: outcome, Lease: "l", Record: "answer"},
+				{Kind: history.Begin, Key: "k", Outcome: history.Interrupted},
+				{Kind: history.Lock, Key: "other", Outcome: history.Granted},
+			},
+			Effects: []history.Effect{{Key: "k", Lease: "l", Number: 1}},
+		}
+		if found := requests(h); len(found) != want {
+			t.Errorf("commit %s: found %q", outcome, found)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // The tests share one cluster, in which each of them moves slots of its own.
@@ -77,15 +78,13 @@ func testLoad(t *testing.T, cluster *redistest.Cluster) {
 		closeLocker(t, locks)
 	}
 	t.Logf("%d replies MOVED, %d ASK, %d TRYAGAIN", l.redirects.moved.Load(), l.redirects.ask.Load(), l.redirects.tryAgain.Load())
-	t.Logf("%d keys, %d requests: %v", len(l.histories), len(l.requests), &l.outcomes)
 }
 
 // move moves the slot of a hot key. It returns when the key was granted again.
 func (l *load) move(t *testing.T, cluster *redistest.Cluster, i int, round loadRound) {
 	t.Helper()
 	key, _ := l.hotKey(i)
-	h := l.history(key)
-	begun := h.Now()
+	begun := clock.Now()
 	m := beginMove(t, cluster, key)
 	if round.isStaged {
 		for _, s := range stages {
@@ -98,13 +97,13 @@ func (l *load) move(t *testing.T, cluster *redistest.Cluster, i int, round loadR
 		}
 	}
 	m.finish()
-	moved := h.Now()
+	moved := clock.Now()
 	suite.Eventually(t, key+" is granted after its move", func() bool {
-		granted := h.Holds().Granted()[key]
-		return len(granted) > 0 && granted[len(granted)-1].Granted > moved
+		granted := l.history.Of(key).Holds().Granted()[key]
+		return len(granted) > 0 && granted[len(granted)-1].Granted > time.Duration(moved)
 	})
-	served, holds := h.Now(), h.Holds()
+	served, holds := clock.Now(), l.history.Of(key).Holds()
 	t.Logf("%s moved in %v: longest time without a grant %v during the move, %v after it", key,
-		(moved - begun).Round(time.Millisecond), longestGap(holds, begun, moved).Round(time.Millisecond),
-		longestGap(holds, moved, served).Round(time.Millisecond))
+		time.Duration(moved-begun).Round(time.Millisecond), holds.LongestGap(begun, moved).Round(time.Millisecond),
+		holds.LongestGap(moved, served).Round(time.Millisecond))
 }

@@ -2,7 +2,6 @@ package resharding
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
@@ -28,23 +28,16 @@ type load struct {
 	tags      []string // hash tags, one for each slot
 	lockers   []*core.Locker
 	redirects redirects
-	outcomes  outcomes
+	history   *history.Recorder
 
 	isStopped atomic.Bool
 	group     sync.WaitGroup
-
-	mu        sync.Mutex
-	histories map[string]*history.Recorder // by key
-	requests  map[string]*request
 }
 
 // newLoad returns a load of processes, each with a client of its own.
 func newLoad(t *testing.T, cluster *redistest.Cluster, processes int, tags ...string) *load {
 	t.Helper()
-	l := &load{
-		t: t, started: time.Now(), tags: tags,
-		histories: make(map[string]*history.Recorder), requests: make(map[string]*request),
-	}
+	l := &load{t: t, started: time.Now(), tags: tags, history: history.NewRecorder()}
 	for range processes {
 		rdb := cluster.Client(t)
 		l.redirects.watch(rdb)
@@ -53,30 +46,17 @@ func newLoad(t *testing.T, cluster *redistest.Cluster, processes int, tags ...st
 	return l
 }
 
-// now is the time since the start.
-func (l *load) now() time.Duration { return time.Since(l.started) }
-
 // hotKey returns the key of a slot that all callers use. Half of these keys are fenced.
 func (l *load) hotKey(i int) (key string, isFenced bool) { return l.tags[i] + "hot", i%2 == 0 }
 
-// history returns the holds of a key.
-func (l *load) history(key string) *history.Recorder {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.histories[key] == nil {
-		l.histories[key] = history.NewRecorder()
+// isFenced reports whether a key is a fenced hot key.
+func (l *load) isFenced(key string) bool {
+	for i := range l.tags {
+		if hot, isFenced := l.hotKey(i); hot == key {
+			return isFenced
+		}
 	}
-	return l.histories[key]
-}
-
-// request returns the idempotent request with a key.
-func (l *load) request(key string) *request {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.requests[key] == nil {
-		l.requests[key] = &request{}
-	}
-	return l.requests[key]
+	return false
 }
 
 // start starts the callers, which run until stop.
@@ -129,26 +109,13 @@ func (l *load) stop() {
 	}
 }
 
-// unexpected fails the test with an error that must not occur.
-func (l *load) unexpected(caller, key string, err error) {
-	l.t.Errorf("%s of %s: %v", caller, key, err)
-}
-
-// turn is one turn on a key. A call that waits without a limit is in the history from
-// its start, so that a call that is never served is found.
-func (l *load) turn(
-	ctx context.Context, caller string, locks *core.Locker, key string, isEndless bool, section time.Duration,
-) error {
-	h := l.history(key)
-	one := &history.Hold{Key: key, Holder: caller, Asked: h.Now()}
-	if isEndless {
-		h.Add(one)
-	}
-	lease, err := locks.Lock(ctx, key)
+// turn is one turn on a key. The call is in the history from its start, so that a call that is
+// never served is found.
+func (l *load) turn(ctx context.Context, caller string, locks *core.Locker, key string, section time.Duration) error {
+	lease, err := l.history.Lock(ctx, locks, history.Op{Name: caller, Key: key, Unfenced: !l.isFenced(key)})
 	if err != nil {
 		return err
 	}
-	h.Update(func() { one.Granted, one.Fence = h.Now(), lease.Fence() })
 	if section > 0 {
 		timer := time.NewTimer(section)
 		defer timer.Stop()
@@ -157,47 +124,21 @@ func (l *load) turn(
 		case <-lease.Context().Done():
 		}
 	}
-	ended := min(h.Now(), h.At(lease.ValidUntil()))
-	err = lease.Release(context.WithoutCancel(ctx))
-	h.Update(func() { one.Ended = ended })
-	if !isEndless {
-		h.Add(one)
-	}
-	switch {
-	case err == nil:
-	case errors.Is(err, core.ErrLost):
-		l.outcomes.lost.Add(1)
-	case errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrClosed):
-		l.outcomes.unreleased.Add(1)
-	default:
-		l.unexpected("release by "+caller, key, err)
-	}
+	l.want("release by "+caller, key, lease.Release(context.WithoutCancel(ctx)), history.Lost, history.Unavailable)
 	return nil
 }
 
 // check fails the test with each violation that the callers saw.
 func (l *load) check() {
 	l.t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	isFenced := make(map[string]bool)
-	for i := range l.tags {
-		key, is := l.hotKey(i)
-		isFenced[key] = is
+	h := l.history.History()
+	holds := h.Holds()
+	history.Report(l.t, h, map[string][]string{
+		"exclusion": holds.Exclusion(), "service": holds.Service(time.Duration(clock.Now())), "fences": holds.Fences(), "requests": requests(h),
+	})
+	outcomes := map[string]int{}
+	for _, op := range h.Ops {
+		outcomes[string(op.Kind)+" "+string(op.Outcome)]++
 	}
-	for key, recorder := range l.histories {
-		holds := recorder.Holds()
-		found := append(holds.Exclusion(), holds.Service(recorder.Now())...)
-		if isFenced[key] {
-			found = append(found, holds.Fences()...)
-		}
-		for _, violation := range found {
-			l.t.Error(violation)
-		}
-	}
-	for key, r := range l.requests {
-		for _, violation := range r.violations() {
-			l.t.Errorf("%s: %s", key, violation)
-		}
-	}
+	l.t.Logf("calls: %v", outcomes)
 }

@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,37 +15,51 @@ import (
 type Recorder struct {
 	clock clock.Clock
 
-	mu  sync.Mutex
-	ops []*Op
+	mu      sync.Mutex
+	ops     []*Op
+	effects []Effect
 }
 
 // NewRecorder returns a Recorder without calls.
 func NewRecorder() *Recorder { return &Recorder{clock: clock.New()} }
 
 // History returns a copy of what was recorded.
-func (r *Recorder) History() (h History) {
+func (r *Recorder) History() History { return r.where(func(string) bool { return true }) }
+
+// Of returns the history of one key.
+func (r *Recorder) Of(key string) History { return r.where(func(of string) bool { return of == key }) }
+
+func (r *Recorder) where(such func(key string) bool) (h History) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, op := range r.ops {
-		h.Ops = append(h.Ops, *op)
+		if such(op.Key) {
+			h.Ops = append(h.Ops, *op)
+		}
+	}
+	for _, effect := range r.effects {
+		if such(effect.Key) {
+			h.Effects = append(h.Effects, effect)
+		}
 	}
 	return h
 }
 
-// Of returns the history of one key.
-func (r *Recorder) Of(key string) History {
-	h := r.History()
-	h.Ops = slices.DeleteFunc(h.Ops, func(op Op) bool { return op.Key != key })
-	return h
-}
-
-// Take returns what was recorded, and forgets it.
+// Take returns what was recorded, and removes it.
 func (r *Recorder) Take() History {
 	h := r.History()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ops = nil
+	r.ops, r.effects = nil, nil
 	return h
+}
+
+// Effect records an effect that happens now.
+func (r *Recorder) Effect(e Effect) {
+	e.At = clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.effects = append(r.effects, e)
 }
 
 // Begin records that a call begins. End completes the record.
@@ -89,11 +102,14 @@ func (r *Recorder) Granted(op Op, lease *core.Lease) *Lease {
 }
 
 func (r *Recorder) granted(call *Op, lease *core.Lease) *Lease {
-	l := &Lease{Lease: lease, recorder: r, grant: call}
+	l := &Lease{Lease: lease, recorder: r, grant: call, informed: make(chan struct{})}
 	r.End(call, Granted, func(op *Op) {
 		op.Lease, op.Episode, op.Fence = fmt.Sprintf("%p", l), lease.Token(), lease.Fence()
 	})
-	l.stop = context.AfterFunc(lease.Context(), func() { l.lost.Store(clock.Now()) })
+	l.stop = context.AfterFunc(lease.Context(), func() {
+		l.lost.Store(clock.Now())
+		close(l.informed)
+	})
 	return l
 }
 
@@ -102,8 +118,9 @@ type Lease struct {
 	*core.Lease
 	recorder *Recorder
 	grant    *Op
-	lost     atomic.Int64 // when the context of the lease ended
-	stop     func() bool  // stops the watch of the context, and reports whether it had not ended
+	lost     atomic.Int64  // when the context of the lease ended
+	informed chan struct{} // closed when lost is set
+	stop     func() bool   // stops the watch of the context, and reports whether it had not ended
 	ended    atomic.Bool
 }
 
@@ -136,9 +153,7 @@ func (l *Lease) End() {
 func (l *Lease) end() *Op {
 	until := min(clock.Now(), l.recorder.clock.Of(l.ValidUntil()))
 	if !l.ended.Swap(true) && !l.stop() {
-		for l.lost.Load() == 0 { // its context has just ended
-			time.Sleep(time.Millisecond)
-		}
+		<-l.informed
 		until = min(until, l.lost.Load())
 	}
 	g := l.grant
