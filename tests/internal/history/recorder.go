@@ -2,7 +2,7 @@ package history
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +13,8 @@ import (
 
 // A Recorder records the calls of callers of this process. It is safe for concurrent use.
 type Recorder struct {
-	clock clock.Clock
+	clock  clock.Clock
+	leases atomic.Int64 // so far
 
 	mu      sync.Mutex
 	ops     []*Op
@@ -102,9 +103,10 @@ func (r *Recorder) Granted(op Op, lease *core.Lease) *Lease {
 }
 
 func (r *Recorder) granted(call *Op, lease *core.Lease) *Lease {
+	name := strconv.FormatInt(r.leases.Add(1), 10)
 	l := &Lease{Lease: lease, recorder: r, grant: call, informed: make(chan struct{})}
 	r.End(call, Granted, func(op *Op) {
-		op.Lease, op.Episode, op.Fence = fmt.Sprintf("%p", l), lease.Token(), lease.Fence()
+		op.Lease, op.Episode, op.Fence = name, lease.Token(), lease.Fence()
 	})
 	l.stop = context.AfterFunc(lease.Context(), func() {
 		l.lost.Store(clock.Now())
