@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/reqlock/reqlock/tests/internal/history"
@@ -146,4 +147,12 @@ func (t *table) history() (h history.History) {
 		h.Ops = append(h.Ops, end)
 	}
 	return h
+}
+
+// sleep sleeps more exactly than time.Sleep does in an idle process.
+func sleep(d time.Duration) {
+	if d > 0 {
+		span := syscall.NsecToTimespec(d.Nanoseconds())
+		_ = syscall.Nanosleep(&span, nil) // a signal may end it early
+	}
 }

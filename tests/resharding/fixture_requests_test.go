@@ -2,7 +2,6 @@ package resharding
 
 import (
 	"fmt"
-	"testing"
 
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
@@ -44,22 +43,4 @@ func requests(h history.History) (violations []string) {
 		}
 	}
 	return violations
-}
-
-func TestAnInterruptionWithoutCauseIsFound(t *testing.T) {
-	t.Parallel()
-	for outcome, want := range map[history.Outcome]int{history.Done: 1, history.Unavailable: 0, history.Lost: 0} {
-		h := history.History{
-			Ops: []history.Op{
-				{Kind: history.Begin, Key: "k", Outcome: history.Granted, Lease: "l", Number: 1, Record: "answer"},
-				{Kind: history.Commit, Key: "k", Outcome: outcome, Lease: "l", Record: "answer"},
-				{Kind: history.Begin, Key: "k", Outcome: history.Interrupted},
-				{Kind: history.Lock, Key: "other", Outcome: history.Granted},
-			},
-			Effects: []history.Effect{{Key: "k", Lease: "l", Number: 1}},
-		}
-		if found := requests(h); len(found) != want {
-			t.Errorf("commit %s: found %q", outcome, found)
-		}
-	}
 }

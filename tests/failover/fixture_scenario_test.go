@@ -1,18 +1,17 @@
 package failover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -150,58 +149,34 @@ func (s *scenario) awaitReplicas() {
 	}
 }
 
-// soakEnv is how long the scenarios are repeated, such as "10m". Without it each scenario
-// runs once.
-const soakEnv = "REQLOCK_SOAK"
-
-// soakEnd returns when the last round may begin.
-func soakEnd(t *testing.T) time.Time {
-	t.Helper()
-	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "0s"))
-	if err != nil {
-		t.Fatalf("%s: %v", soakEnv, err)
-	}
-	return time.Now().Add(lasts)
+// A promotion is when another server becomes a master.
+type promotion struct {
+	done chan struct{} // closed when at is set, or the test has failed
+	at   time.Time
 }
 
-// A master is replaced, in each way, while callers hold its locks, wait for them and
-// commit answers.
-//
-//faults:row 17 loss: Sentinel and Cluster, with and without the last writes, two masters at once
-func TestAMasterIsReplaced(t *testing.T) {
-	parallelInFastTier(t)
-	for deployed, start := range deployments {
-		t.Run(deployed, func(t *testing.T) {
-			if deployed == "cluster" {
-				suite.Full(t, "repeats the failures on Redis Cluster")
-			}
-			t.Parallel()
-			d := start(t)
-			table := []string{figuresHead}
-			end := soakEnd(t)
-			for round := 0; round == 0 || time.Now().Before(end); round++ {
-				for name, f := range failures { // in any order
-					if !f.runsOn(deployed) {
-						continue
-					}
-					t.Run(name, func(t *testing.T) {
-						if !f.isFast {
-							suite.Full(t, "repeats the test with each other way to replace a master")
-						}
-						s := &scenario{
-							deployment: d, t: t, failure: f, ledger: newLedger(), history: history.NewRecorder(), failed: make(chan struct{}),
-							promotion: promotion{done: make(chan struct{})},
-							name:      fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), round),
-						}
-						masters := d.masters()
-						s.master = masters[rand.IntN(len(masters))]
-						s.run()
-						table = append(table, fmt.Sprintf("%v  %s", s.figures, name))
-					})
+// watchPromotion polls the roles of the replicas.
+func (s *scenario) watchPromotion() {
+	masters := s.masters()
+	var replicas []*redis.Client
+	for _, server := range s.servers() {
+		if !slices.ContainsFunc(masters, func(m *redistest.Server) bool { return m == server }) {
+			replicas = append(replicas, server.Client(s.t, func(o *redis.Options) { o.MaxRetries = -1 }))
+		}
+	}
+	s.group.Go(func() {
+		defer close(s.promotion.done)
+		ctx, cancel := context.WithTimeout(s.ctx, patience)
+		defer cancel()
+		for ctx.Err() == nil {
+			for _, replica := range replicas {
+				if role, err := replica.Do(ctx, "ROLE").Slice(); err == nil && role[0] == "master" {
+					s.promotion.at = time.Now()
+					return
 				}
 			}
-			d.checkLeftovers(t)
-			t.Logf("%s:\n%s", deployed, strings.Join(table, "\n"))
-		})
-	}
+			time.Sleep(2 * time.Millisecond)
+		}
+		s.t.Error("no replica was promoted")
+	})
 }

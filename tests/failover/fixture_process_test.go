@@ -3,11 +3,18 @@ package failover
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // The events of a key that a process counts.
@@ -77,3 +84,56 @@ func (p *process) add(name string, event core.Event) { p.events.add(name + " " +
 
 // count returns how often the event of a key occurred.
 func (p *process) count(name, key string) int { return p.events.of(name + " " + key) }
+
+// A counter counts events by their names. It is safe for concurrent use, and its zero
+// value is ready.
+type counter struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (c *counter) add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[string]int{}
+	}
+	c.counts[name]++
+}
+
+// of returns how often the name was added.
+func (c *counter) of(name string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts[name]
+}
+
+// String lists the counts.
+func (c *counter) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(c.counts)) {
+		all = append(all, fmt.Sprintf("%d %s", c.counts[name], name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// turn waits for a lock and holds it for a moment. It waits until the end of the
+// scenario, because the replacement of the master may take any time on a busy machine.
+// The part that calls turn awaits its return once the deployment is healthy.
+func (s *scenario) turn(p *process, holder, key string) {
+	locks := p.locks.With(core.WithTTL(shortTTL), core.WithFencing(true))
+	lease, err := s.history.Lock(s.ctx, locks, history.Op{Name: holder, Key: key})
+	if err != nil {
+		if !s.isAborted() {
+			s.t.Errorf("%s on %s was not served: %v", holder, key, err)
+		}
+		return
+	}
+	time.Sleep(s.ledger.runTime)
+	err = lease.Release(s.ctx)
+	if err != nil && !errors.Is(err, core.ErrLost) && !errors.Is(err, core.ErrUnavailable) {
+		s.t.Errorf("%s on %s: released with %v", holder, key, err)
+	}
+}

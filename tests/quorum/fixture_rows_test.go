@@ -1,10 +1,17 @@
 package quorum
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A row is the faults of some nodes.
@@ -160,34 +167,50 @@ func mixedMajorities() []row {
 	}
 }
 
-// The partial tables contain each combination of faults and each set of nodes.
-func TestTablesAreComplete(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		rows                 []row
-		least, most          int // nodes that fail
-		size, faults, places int // how many rows, combinations of faults, and sets of nodes
-	}{
-		"all minorities":  {minorities(), 0, majority - 1, 1 + 5*5 + 10*25, 1 + 5 + 25, 1 + 5 + 10},
-		"some minorities": {someMinorities(), 0, majority - 1, 1 + 5 + 25, 1 + 5 + 25, 1 + 5 + 10},
-		"all majorities":  {majorities(), majority, nodeCount, 10*5 + 8, 5 + 8, 10 + 2},
-		"some majorities": {someMajorities(), majority, nodeCount, 10 + 8, 5 + 8, 10 + 2},
-	} {
-		names, faults, places := map[string]bool{}, map[string]bool{}, map[string]bool{}
-		for _, r := range test.rows {
-			var failed, where string
-			nodes := map[int]bool{}
-			for _, one := range r {
-				failed, where, nodes[one.node] = failed+one.name+", ", where+fmt.Sprint(one.node), true
-			}
-			names[r.String()], faults[failed], places[where] = true, true, true
-			if len(nodes) != len(r) || len(r) < test.least || len(r) > test.most {
-				t.Errorf("%s: %v", name, r)
-			}
-		}
-		if len(names) != test.size || len(faults) != test.faults || len(places) != test.places {
-			t.Errorf("%s: %d rows, %d combinations of faults, %d sets of nodes; want %d, %d, %d", name,
-				len(names), len(faults), len(places), test.size, test.faults, test.places)
-		}
+// soakEnv is how long all rows run, again and again, such as "10m".
+const soakEnv = "REQLOCK_SOAK"
+
+// deployments is how many deployments run rows at the same time. The rows mostly wait,
+// but on an overloaded machine nodes seem to fail.
+const deployments = 4
+
+// runRows runs one subtest for each of some rows, or for each of all rows if soakEnv is
+// set. The fast tier runs only few of the rows, chosen at random among those without a
+// restart, and skips the others.
+func runRows(t *testing.T, all, some []row, few int, test func(d *deployment, t *testing.T, name string, r row)) {
+	t.Helper()
+	duration, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "0s"))
+	if err != nil {
+		t.Fatalf("%s: %v", soakEnv, err)
 	}
+	rows := some
+	switch {
+	case duration > 0:
+		rows = all
+	case !suite.IsFull():
+		rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		// A node that restarts takes part again only after its quarantine, which takes long.
+		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.restartCount(), b.restartCount()) })
+		for _, r := range rows[few:] {
+			t.Run(r.String(), func(t *testing.T) { suite.Full(t, "is one of all combinations of faults") })
+		}
+		rows = rows[:few]
+	}
+	var group sync.WaitGroup
+	numbers := make(chan int)
+	for range min(deployments, len(rows)) {
+		d := newDeployment(t, 3)
+		group.Go(func() {
+			for i := range numbers {
+				r := rows[i%len(rows)]
+				t.Run(r.String(), func(t *testing.T) { test(d, t, fmt.Sprintf("row%d", i), r) })
+			}
+		})
+	}
+	end := time.Now().Add(duration)
+	for i := 0; i < len(rows) || time.Now().Before(end); i++ {
+		numbers <- i
+	}
+	close(numbers)
+	group.Wait()
 }

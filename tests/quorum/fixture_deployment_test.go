@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -59,4 +60,31 @@ func (d *deployment) awaitFree(t *testing.T, key string) {
 	suite.Eventually(t, "no node votes for a holder of "+key, suite.Every(votePause, func() bool {
 		return d.nodes.votes(t, key, "") == nodeCount
 	}))
+}
+
+func TestMain(m *testing.M) { suite.Main(m) }
+
+// patience bounds the wait for what must happen. It is far longer than that takes on a
+// busy machine.
+const patience = 30 * time.Second
+
+// checkHistory fails the test if holds overlap, and removes all holds.
+func checkHistory(t *testing.T, r *history.Recorder) {
+	t.Helper()
+	h := r.Take()
+	history.Report(t, h, map[string][]string{"exclusion": h.Holds().Exclusion()})
+}
+
+// runSection is the critical section under the lock whose lease ctx carries. It lasts
+// for a time, or until the lease ends.
+func runSection(ctx context.Context, r *history.Recorder, holder string, duration time.Duration) {
+	lease, _ := core.FromContext(ctx)
+	held := r.Granted(history.Op{Name: holder}, lease)
+	defer held.End()
+	timer := time.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
