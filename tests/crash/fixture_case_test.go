@@ -41,7 +41,6 @@ func (c *crashCase) atLedgerCall(charge bool, f func()) {
 	}
 }
 
-// run kills the victim and checks what became of its request.
 func (c *crashCase) run(withWaiter bool) {
 	c.t.Helper()
 	c.step.arm(c)
@@ -93,7 +92,6 @@ func (c *crashCase) run(withWaiter bool) {
 	}
 }
 
-// sendWaiting sends a duplicate to another process and returns when the duplicate waits.
 func (c *crashCase) sendWaiting(q request) {
 	p := c.survivors[0]
 	c.clients.Go(func() { c.mustAsk(p, q) })
@@ -194,7 +192,6 @@ func (c *crashCase) wantMismatch(q request) {
 	}
 }
 
-// resolve frees the key.
 func (c *crashCase) resolve(q request) {
 	c.t.Helper()
 	if err := c.forget(c.t.Context(), q); err != nil {

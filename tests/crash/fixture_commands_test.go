@@ -61,7 +61,6 @@ func atLostReply(p *redistest.Proxy, pick matcher, kill func()) (lost <-chan str
 	return p.DropReply(calling(pick, kill), redistest.CloseConn)
 }
 
-// calling calls kill while the proxy holds the picked command.
 func calling(pick matcher, kill func()) matcher {
 	return func(command []string) bool {
 		if !pick(command) {

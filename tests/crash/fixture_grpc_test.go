@@ -84,7 +84,6 @@ func serveGRPC(s *service, l net.Listener) (stop func(context.Context)) {
 	}
 }
 
-// askGRPC sends a request over a new connection.
 func askGRPC(ctx context.Context, addr string, q request) (a answer, err error) {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
 	if err != nil {
@@ -124,7 +123,6 @@ func reasonOf(s *status.Status) string {
 	return ""
 }
 
-// decodeGRPC returns the answer in the record of a gRPC reply.
 func decodeGRPC(text string) (answer, error) {
 	kept, err := record.DecodeReply([]byte(text))
 	if err != nil {

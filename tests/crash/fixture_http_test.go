@@ -84,7 +84,6 @@ func serveHTTP(h http.Handler, l net.Listener) (stop func(context.Context)) {
 	}
 }
 
-// payHTTP is the handler on HTTP.
 func (s *service) payHTTP(w http.ResponseWriter, r *http.Request, attempt *core.Attempt) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -105,7 +104,6 @@ func (s *service) payHTTP(w http.ResponseWriter, r *http.Request, attempt *core.
 	}
 }
 
-// askHTTP sends a request over a new connection.
 func askHTTP(ctx context.Context, addr string, q request) (a answer, err error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if q.reading != nil {
@@ -142,7 +140,6 @@ func askHTTP(ctx context.Context, addr string, q request) (a answer, err error) 
 	return a, err
 }
 
-// readBody reads a body until its end or an error.
 func readBody(body io.Reader, reading func(read int)) ([]byte, error) {
 	var read bytes.Buffer
 	if reading != nil {
@@ -153,7 +150,6 @@ func readBody(body io.Reader, reading func(read int)) ([]byte, error) {
 	return read.Bytes(), err
 }
 
-// dialSmall dials with a small read buffer.
 func dialSmall(ctx context.Context, network, addr string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: 5 * time.Second}
 	conn, err := dialer.DialContext(ctx, network, addr)

@@ -57,7 +57,6 @@ func newRecordMonitor(t *testing.T, server *redistest.Server) *recordMonitor {
 	return w
 }
 
-// sync returns when the monitor has received all commands that were executed before.
 func (w *recordMonitor) sync(t *testing.T) {
 	t.Helper()
 	w.mu.Lock()
@@ -72,14 +71,12 @@ func (w *recordMonitor) sync(t *testing.T) {
 	})
 }
 
-// of returns the writes to the record of a lock.
 func (w *recordMonitor) of(lock string) []history.Op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.writes["{"+lock+"}:r"])
 }
 
-// ran returns how many scripts have run for a token.
 func (w *recordMonitor) ran(token string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +125,6 @@ func (w *recordMonitor) answer(record, shown string) string {
 	return shown
 }
 
-// add records one line of MONITOR.
 func (w *recordMonitor) add(line string) {
 	inScript := strings.Contains(line, " lua] ")
 	w.mu.Lock()
@@ -154,7 +150,6 @@ func (w *recordMonitor) add(line string) {
 // kinds are the writes that bring a record into a state of record.lua.
 var kinds = map[string]history.Kind{"R": history.Begin, "D": history.Commit, "U": history.Seal, "A": history.Abort}
 
-// addWrite records what a script does to a record.
 func (w *recordMonitor) addWrite(name, record string, fields []string) {
 	all := w.writes[record]
 	switch name {

@@ -28,19 +28,15 @@ func (a answer) op() history.Op {
 	return history.Op{Process: a.Process, Kind: history.Begin, Outcome: outcome, Record: a.record()}
 }
 
-// record returns what a client receives.
 func (a answer) record() string { return fmt.Sprintf("%d %s %s", a.Status, a.Location, a.Body) }
 
-// same reports whether two answers are equal for a client.
 func (a answer) same(b answer) bool { return a.record() == b.record() }
 
-// decodeHTTP returns the answer in the record of an HTTP answer.
 func decodeHTTP(text string) (answer, error) {
 	kept, err := record.Decode([]byte(text))
 	return answer{Status: kept.Status, Location: kept.Header.Get("Location"), Body: string(kept.Body)}, err
 }
 
-// observe returns what was observed of a request, with the answers of its clients.
 func (s *testbed) observe(q request, answers []answer, asked ...*process) *history.Request {
 	s.monitor.sync(s.t)
 	key := s.framework.endpoint(q.policy, q.key)
@@ -65,7 +61,6 @@ func (s *testbed) observe(q request, answers []answer, asked ...*process) *histo
 	return seen
 }
 
-// wantNoViolations fails the test with what is wrong with a request.
 func (s *testbed) wantNoViolations(q request, seen *history.Request) {
 	s.t.Helper()
 	for _, violation := range seen.Violations() {
@@ -73,7 +68,6 @@ func (s *testbed) wantNoViolations(q request, seen *history.Request) {
 	}
 }
 
-// isCommitted reports whether an answer is the last write to a record.
 func isCommitted(writes []history.Op) bool {
 	return len(writes) > 0 && writes[len(writes)-1].Kind == history.Commit
 }
@@ -129,7 +123,6 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, id)
 }
 
-// add records the effect. It returns the id of the effect and the hook of the key.
 func (l *ledger) add(v ledgerCall) (id string, hook func(ledgerCall) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +139,6 @@ func (l *ledger) add(v ledgerCall) (id string, hook func(ledgerCall) bool) {
 	return id, l.always
 }
 
-// of returns the effects of a key.
 func (l *ledger) of(key string) []history.Effect {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -161,7 +161,6 @@ func overtaken() outage {
 	}
 }
 
-// awaitCommit waits until the answer of the first attempt is stored.
 func (c *crashCase) awaitCommit() {
 	c.t.Helper()
 	suite.Eventually(c.t, "the commit arrives", func() bool {
@@ -169,18 +168,15 @@ func (c *crashCase) awaitCommit() {
 	})
 }
 
-// deleteKeys deletes all Redis keys of the request.
 func (c *crashCase) deleteKeys() {
 	c.admin.Del(c.t.Context(), c.allKeys()...)
 }
 
-// allKeys returns the names of all Redis keys of the request.
 func (c *crashCase) allKeys() []string {
 	name := c.lock(c.first)
 	return []string{name, "{" + name + "}:q", "{" + name + "}:r"}
 }
 
-// victimHasLost reports whether the process whose traffic is broken has lost its lease.
 func (c *crashCase) victimHasLost() bool { return c.hasReported(c.victim, lost) }
 
 // hasReported reports whether a process has reported an event of the request's key.

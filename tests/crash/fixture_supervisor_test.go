@@ -104,7 +104,6 @@ func (s *supervisor) reach(by string, p *process) (killed bool) {
 	return true
 }
 
-// count adds the crashes of this supervisor, by kill point.
 func (s *supervisor) count(to map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +120,6 @@ func (s *supervisor) keepAlive() *process {
 	return s.current
 }
 
-// process returns the current process.
 func (s *supervisor) process() *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()

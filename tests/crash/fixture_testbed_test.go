@@ -42,7 +42,6 @@ type testbed struct {
 	started   atomic.Int32
 }
 
-// newTestbed starts a testbed for services on a framework.
 func newTestbed(t *testing.T, name string) *testbed {
 	t.Helper()
 	server := redistest.Start(t)
@@ -59,7 +58,6 @@ func newTestbed(t *testing.T, name string) *testbed {
 // as long, because a command may take a quarter of it.
 func patiently(o *orders) { o.Command, o.TTL = 5*time.Second, 20*time.Second }
 
-// start starts a process. Without a proxy the process gets a new one.
 func (s *testbed) start(t *testing.T, proxy *redistest.Proxy, changes ...func(*orders)) *process {
 	t.Helper()
 	if proxy == nil {
@@ -85,7 +83,6 @@ func (s *testbed) ask(p *process, q request) (answer, error) {
 	return a, err
 }
 
-// lock returns the Redis key of the lock of a request.
 func (s *testbed) lock(q request) string { return "reqlock:i:" + s.framework.endpoint(q.policy, q.key) }
 
 // forget says, as an operator, that a request did not take effect.
@@ -103,7 +100,6 @@ func (s *testbed) resolveAs(ctx context.Context, q request, resolution core.Reso
 	return s.operator.Resolve(ctx, key, resolution, seen.Seen)
 }
 
-// isHeld reports whether the lock of a request exists in Redis.
 func (s *testbed) isHeld(q request) bool {
 	return s.admin.Exists(context.Background(), s.lock(q)).Val() > 0
 }
@@ -144,7 +140,6 @@ type process struct {
 	proxy  *redistest.Proxy // between this process alone and Redis
 }
 
-// start starts a service process. The process ends at the latest with the test.
 func start(t *testing.T, o orders, proxy *redistest.Proxy) *process {
 	t.Helper()
 	o.Redis = proxy.Addr()

@@ -19,7 +19,6 @@ type lateCommand struct {
 	release func()
 }
 
-// newLateCommand kills a process while the process sends a command.
 func newLateCommand(s *testbed, t *testing.T, survivors []*process, policy string, pick matcher) *lateCommand {
 	t.Helper()
 	l := &lateCommand{crashCase: &crashCase{testbed: s, t: t, victim: s.start(t, nil), survivors: survivors}}
@@ -47,7 +46,6 @@ func (l *lateCommand) deliver() {
 	suite.Eventually(l.t, "the late command is executed", func() bool { return l.monitor.ran(l.token) > before })
 }
 
-// duringNextRun runs f while the handler runs in a survivor.
 func (l *lateCommand) duringNextRun(f func()) {
 	l.ledger.hook(l.first.key, func(v ledgerCall) bool {
 		if v.Charge && v.Process != l.victim.number {
@@ -60,7 +58,6 @@ func (l *lateCommand) duringNextRun(f func()) {
 // operatorsText is the body of an operator's answer.
 const operatorsText = "charge-by-hand"
 
-// operatorsAnswer is what an operator says who has found the charge.
 func (l *lateCommand) operatorsAnswer() core.Resolution {
 	l.t.Helper()
 	record, err := nethttplock.Answer(http.StatusCreated, nil, []byte(operatorsText))

@@ -43,7 +43,6 @@ func TestRedisIsLostWhileAHandlerRuns(t *testing.T) {
 	s.wantNoLocksLeft(t)
 }
 
-// runOutage causes the outage during one request and checks what follows.
 func (c *crashCase) runOutage(outage outage) {
 	c.t.Helper()
 	waiter := make(chan string, 1)
@@ -93,7 +92,6 @@ func (c *crashCase) runOutage(outage outage) {
 	}
 }
 
-// withoutIndexes returns violations without the indexes of writes.
 func withoutIndexes(found string) string {
 	for i := range 10 {
 		found = strings.ReplaceAll(found, fmt.Sprintf("write %d: ", i), "")

@@ -22,7 +22,6 @@ const (
 	seedEnv = "REQLOCK_SEED"
 )
 
-// soakTime returns how long processes are killed.
 func soakTime(t *testing.T) time.Duration {
 	t.Helper()
 	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "2s"))
@@ -32,7 +31,6 @@ func soakTime(t *testing.T) time.Duration {
 	return lasts
 }
 
-// seed returns the seed of this run.
 func seed(t *testing.T) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(cmp.Or(os.Getenv(seedEnv), strconv.FormatUint(rand.Uint64(), 10)), 10, 64)
@@ -85,7 +83,6 @@ func TestProcessesAreKilledAtRandom(t *testing.T) {
 	}
 }
 
-// run lets clients send requests and kills processes, until the soak time is over.
 func (s *soak) run(t *testing.T) {
 	t.Helper()
 	s.ledger.always = s.onLedgerCall
@@ -120,7 +117,6 @@ func (s *soak) took(p *process) {
 	s.processes = append(s.processes, p)
 }
 
-// restartAfterCrashes restarts the process of a supervisor after each crash.
 func (s *soak) restartAfterCrashes(supervisor *supervisor) {
 	for {
 		p := supervisor.process()
@@ -160,7 +156,6 @@ func (s *soak) continues() bool {
 	return late < 0 || late < patience && len(s.crashes()) == 0
 }
 
-// crashes counts the crashes of all supervisors, by kill point.
 func (s *soak) crashes() map[string]int {
 	all := map[string]int{}
 	for _, supervisor := range s.supervisors {
@@ -169,7 +164,6 @@ func (s *soak) crashes() map[string]int {
 	return all
 }
 
-// askForKeys sends requests for one key after the other.
 func (s *soak) askForKeys(random *rand.Rand) {
 	for s.continues() && !s.t.Failed() {
 		e := &job{request: request{policy: rerun, key: fmt.Sprintf("soak-%d", s.keys.Add(1))}}
@@ -198,7 +192,6 @@ func (s *soak) askForKeys(random *rand.Rand) {
 	}
 }
 
-// askUntilFinal sends a request to a random process until an answer is final.
 func (s *soak) askUntilFinal(e *job, q request, random *rand.Rand) {
 	for final := false; !final && !s.t.Failed(); {
 		if time.Since(s.over) > 2*patience {
@@ -223,7 +216,6 @@ func (s *soak) askUntilFinal(e *job, q request, random *rand.Rand) {
 	}
 }
 
-// take records an answer and reports whether it is final.
 func (s *soak) take(e *job, a answer) (final bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

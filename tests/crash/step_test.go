@@ -72,7 +72,6 @@ var steps = map[string]step{
 	},
 }
 
-// repetitions returns how many times each step is tested.
 func repetitions(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv(repetitionsEnv)

@@ -26,7 +26,6 @@ type answer struct {
 	err        error // there was no answer
 }
 
-// isOK reports whether the answer is a success.
 func (a answer) isOK() bool {
 	if a.isGRPC {
 		return a.err == nil && a.status == int(codes.OK)

@@ -116,7 +116,6 @@ func (r *commitRequest) serve(number int) {
 	r.service = newService(r.t, newProcess(r.t, r.client(r.t, number, routes), core.WithTTL(2*shortTTL)), r.ledger, requestWait)
 }
 
-// newRequest returns an idempotent request whose record is at the master.
 func (r *commitRequest) newRequest(name string) request {
 	for i := 0; ; i++ {
 		q := request{isIdempotent: true, key: fmt.Sprintf("%s-%d", name, i)}
@@ -208,13 +207,11 @@ func (r *commitRequest) prepare() {
 	suite.AwaitClosed(r.t, string(r.phase), happened)
 }
 
-// endHandler ends the handler.
 func (r *commitRequest) endHandler() {
 	r.commitBegan = time.Now()
 	close(r.mayEnd)
 }
 
-// endHandlerAfter ends the handler some time after the channel is closed.
 func (r *commitRequest) endHandlerAfter(event <-chan struct{}, pause time.Duration) {
 	r.group.Go(func() {
 		defer r.endHandler()
@@ -229,7 +226,6 @@ func (r *commitRequest) endHandlerAfter(event <-chan struct{}, pause time.Durati
 	})
 }
 
-// retry sends the request again, until the answer is final.
 func (r *commitRequest) retry(i int, s *service) (a answer) {
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()

@@ -32,7 +32,6 @@ var deployments = map[string]func(t *testing.T) *deployment{
 	},
 }
 
-// servers returns all masters and replicas.
 func (d *deployment) servers() []*redistest.Server {
 	if d.cluster != nil {
 		return d.cluster.Nodes()
@@ -40,7 +39,6 @@ func (d *deployment) servers() []*redistest.Server {
 	return d.sentinels.Servers()
 }
 
-// masters returns all masters.
 func (d *deployment) masters() []*redistest.Server {
 	if d.cluster != nil {
 		return d.cluster.Masters()
@@ -48,7 +46,6 @@ func (d *deployment) masters() []*redistest.Server {
 	return []*redistest.Server{d.sentinels.Master()}
 }
 
-// keysAt returns n keys whose locks are at the master.
 func (d *deployment) keysAt(master *redistest.Server, name string, n int) (keys []string) {
 	for i := 0; len(keys) < n; i++ {
 		key := fmt.Sprintf("%s-%d", name, i)
@@ -72,7 +69,6 @@ func (d *deployment) await() {
 	d.sentinels.Await()
 }
 
-// awaitFailover returns when the master was replaced.
 func (d *deployment) awaitFailover(master *redistest.Server) {
 	if d.cluster != nil {
 		d.cluster.AwaitFailover(master)
@@ -90,7 +86,6 @@ func (d *deployment) midOutage() time.Duration {
 	return 900 * time.Millisecond
 }
 
-// switchFrom replaces the master on purpose.
 func (d *deployment) switchFrom(master *redistest.Server) {
 	if d.cluster != nil {
 		d.cluster.Switch(master)
@@ -123,7 +118,6 @@ func (d *deployment) client(t *testing.T, number int, routes map[string]string) 
 	})
 }
 
-// others returns all masters except one.
 func (d *deployment) others(master *redistest.Server) []*redistest.Server {
 	return slices.DeleteFunc(d.masters(), func(s *redistest.Server) bool { return s == master })
 }

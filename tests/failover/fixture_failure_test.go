@@ -88,5 +88,4 @@ var failures = map[string]failure{
 	},
 }
 
-// runsOn reports whether a deployment has the failure.
 func (f failure) runsOn(deployment string) bool { return f.only == "" || f.only == deployment }

@@ -126,7 +126,6 @@ const (
 	controlTime   = 5 * time.Millisecond
 )
 
-// hold takes a lock and observes its lease.
 func (s *scenario) hold(p *process, holder, key string, ttl time.Duration) *heldLease {
 	s.t.Helper()
 	locks := p.locks.With(core.WithTTL(ttl), core.WithFencing(true), core.WithWait(patience))
@@ -192,7 +191,6 @@ func raise(longest *atomic.Int64, d time.Duration) {
 	}
 }
 
-// measureDelay returns how late a context with a deadline ends.
 func measureDelay(after time.Duration) time.Duration {
 	due, ended := time.Now().Add(after), make(chan time.Time, 1)
 	ctx, cancel := context.WithDeadline(context.Background(), due)

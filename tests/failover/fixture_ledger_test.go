@@ -51,14 +51,12 @@ func newLedger() *ledger {
 	}
 }
 
-// hook makes f run in each run for the key.
 func (l *ledger) hook(key string, f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hooks[key] = f
 }
 
-// handle is the handler. It returns the id of its run.
 func (l *ledger) handle(_ context.Context, key, request string) (id string) {
 	l.mu.Lock()
 	l.serial++
@@ -92,7 +90,6 @@ func (l *ledger) count(key string) (value int64, overlaps []time.Time) {
 	return l.counter(key).value.Load(), append(overlaps, l.overlaps[key]...)
 }
 
-// of returns the runs for a key.
 func (l *ledger) of(key string) []run {
 	l.mu.Lock()
 	defer l.mu.Unlock()

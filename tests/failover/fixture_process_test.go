@@ -101,7 +101,6 @@ func (c *counter) add(name string) {
 	c.counts[name]++
 }
 
-// of returns how often the name was added.
 func (c *counter) of(name string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

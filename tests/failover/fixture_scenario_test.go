@@ -61,7 +61,6 @@ type figures struct {
 	notes                          []string
 }
 
-// note adds a note to the line.
 func (f *figures) note(format string, args ...any) {
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 }
@@ -75,19 +74,16 @@ func (f figures) String() string {
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
-// newService returns a service of a process with a client of its own.
 func (s *scenario) newService(number int, wait time.Duration, opts ...core.Option) *service {
 	s.t.Helper()
 	return newService(s.t, newProcess(s.t, s.client(s.t, number, nil), opts...), s.ledger, wait)
 }
 
-// newProcess returns a process with a client of its own.
 func (s *scenario) newProcess(number int, opts ...core.Option) *process {
 	s.t.Helper()
 	return newProcess(s.t, s.client(s.t, number, nil), opts...)
 }
 
-// run runs the scenario.
 func (s *scenario) run() {
 	s.t.Helper()
 	var cancel context.CancelCauseFunc
@@ -155,7 +151,6 @@ type promotion struct {
 	at   time.Time
 }
 
-// watchPromotion polls the roles of the replicas.
 func (s *scenario) watchPromotion() {
 	masters := s.masters()
 	var replicas []*redis.Client

@@ -99,7 +99,6 @@ func (s *service) CacheableUnaryCall(ctx context.Context, r *pb.SimpleRequest) (
 	return s.UnaryCall(ctx, r)
 }
 
-// header returns the header that carries the key of the request.
 func (q request) header() string {
 	if q.isIdempotent {
 		return idempotentHeader
@@ -107,7 +106,6 @@ func (q request) header() string {
 	return lockHeader
 }
 
-// sendHTTP sends a request over HTTP.
 func (s *service) sendHTTP(ctx context.Context, q request) (a answer) {
 	path := "/lock"
 	if q.isIdempotent {
@@ -137,7 +135,6 @@ func (s *service) sendHTTP(ctx context.Context, q request) (a answer) {
 	return a
 }
 
-// sendGRPC sends a request over gRPC.
 func (s *service) sendGRPC(ctx context.Context, q request) answer {
 	method := pb.TestService_UnaryCall_FullMethodName
 	if q.isIdempotent {
@@ -158,7 +155,6 @@ func (s *service) sendGRPC(ctx context.Context, q request) answer {
 	return a
 }
 
-// send sends a request over HTTP or gRPC.
 func (s *service) send(ctx context.Context, overGRPC bool, q request) answer {
 	if overGRPC {
 		return s.sendGRPC(ctx, q)
@@ -166,7 +162,6 @@ func (s *service) send(ctx context.Context, overGRPC bool, q request) answer {
 	return s.sendHTTP(ctx, q)
 }
 
-// lockKey returns the key of the lock of the request.
 func (q request) lockKey(overGRPC bool) string {
 	switch {
 	case !q.isIdempotent:

@@ -154,7 +154,6 @@ func (r *traffic) wantServedElsewhere(first time.Time) {
 // minOutage is the shortest outage of a master that does not answer.
 const minOutage = 500 * time.Millisecond
 
-// longestGap returns the longest time between two runs that ends after that time.
 func longestGap(runs []run, after time.Time) (longest time.Duration) {
 	for i := 1; i < len(runs); i++ {
 		if runs[i].began.After(after) {

@@ -156,7 +156,6 @@ func (h *handOffs) handOff() {
 	h.awaitQueue()
 }
 
-// release releases the lease of a process.
 func (h *handOffs) release(n int) {
 	var lease *core.Lease // nil if its process was not served, which is reported
 	select {
@@ -180,7 +179,6 @@ func (h *handOffs) prepare() {}
 
 func (h *handOffs) replaced() {}
 
-// finish repeats hand-offs until each process was notified by the other.
 func (h *handOffs) finish() {
 	var before [2]int
 	for i, p := range h.processes {

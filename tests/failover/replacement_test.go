@@ -180,7 +180,6 @@ type contestedLock struct {
 // lock. Other commands are resent only after half of their timeout.
 const poolSends = 1
 
-// newLock returns a lock that this many replicas have to acknowledge.
 func (r replacement) newLock(t *testing.T, d *deployment, replicas int) *contestedLock {
 	t.Helper()
 	opts := []core.Option{core.WithTTL(outageTTL), core.WithCommandTimeout(patience / 3), core.WithWait(0)}
@@ -206,7 +205,6 @@ func (l *contestedLock) prepare(t *testing.T) {
 	}
 }
 
-// lock makes the first process request the lock.
 func (l *contestedLock) lock(t *testing.T) {
 	t.Helper()
 	lease, err := l.first.locks.Lock(t.Context(), l.key)

@@ -57,7 +57,6 @@ func (r *rollingRestart) do(name string, action func()) {
 	r.steps = append(r.steps, step{name, from, time.Now()})
 }
 
-// restart restarts all servers. A master changes roles with a replica before.
 func (r *rollingRestart) restart() {
 	masters := r.masters()
 	for _, master := range masters {
@@ -81,7 +80,6 @@ func (d *deployment) replicasOf(master *redistest.Server) []*redistest.Server {
 	return d.sentinels.Replicas()
 }
 
-// startClients starts the clients.
 func (r *rollingRestart) startClients() {
 	masters := r.masters()
 	for _, master := range masters {
@@ -98,7 +96,6 @@ func (r *rollingRestart) startClients() {
 	r.awaitRuns(time.Now())
 }
 
-// awaitRuns returns when requests for all keys have run after that time.
 func (r *rollingRestart) awaitRuns(after time.Time) {
 	for _, key := range r.keys {
 		suite.Eventually(r.t, "requests run", func() bool {
@@ -138,7 +135,6 @@ func (r *rollingRestart) pauseAndContinue() bool {
 	}
 }
 
-// sendLocked sends requests for a lock.
 func (r *rollingRestart) sendLocked(n int, key string) {
 	for i := 0; ; i++ {
 		if r.send(n, i, request{key: key}).isOK() {
@@ -150,7 +146,6 @@ func (r *rollingRestart) sendLocked(n int, key string) {
 	}
 }
 
-// sendIdempotent sends idempotent requests, each until its answer is final.
 func (r *rollingRestart) sendIdempotent(n int, key string) {
 	for i, serial := 0, 0; ; serial++ {
 		q := request{isIdempotent: true, key: fmt.Sprintf("idempotent-%s-%d", key, serial)}
@@ -200,14 +195,12 @@ func (r *rollingRestart) checkEffects() {
 	}
 }
 
-// isSwitchover reports whether a master was being replaced at that time.
 func (r *rollingRestart) isSwitchover(at time.Time) bool {
 	return slices.ContainsFunc(r.steps, func(s step) bool {
 		return s.name == switchover && at.After(s.from) && at.Before(s.to)
 	})
 }
 
-// report returns the table of the steps.
 func (r *rollingRestart) report() string {
 	table := []string{fmt.Sprintf("answers: %v; idempotent requests: %v; %d effects lost", &r.answers, &r.effects, r.lost)}
 	for _, s := range r.steps {

@@ -13,7 +13,6 @@ func TestAMajorityIsEnough(t *testing.T) {
 	runRows(t, minorities(), someMinorities(), 2, (*deployment).testMinority)
 }
 
-// testMinority runs a row in which a majority of the nodes works.
 func (d *deployment) testMinority(t *testing.T, name string, r row) {
 	d.awaitAllVotes(t, name+"-begin")
 	steady, waiters, burst := d.callers(t), d.callers(t), d.callers(t)

@@ -45,7 +45,6 @@ func (d *deployment) awaitAllVotes(t *testing.T, key string) {
 // votePause is the pause between two checks of the votes of all nodes.
 const votePause = 20 * time.Millisecond
 
-// awaitVotes returns when this lease has the votes of all nodes.
 func (d *deployment) awaitVotes(t *testing.T, h *holder) {
 	t.Helper()
 	suite.Eventually(t, "all nodes vote for the holder of "+h.Key(), suite.Every(votePause, func() bool {

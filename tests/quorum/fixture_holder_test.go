@@ -18,7 +18,6 @@ type holder struct {
 	process *process
 }
 
-// hold waits for a key and keeps it.
 func (p *process) hold(t *testing.T, key string, opts ...core.Option) *holder {
 	t.Helper()
 	locks := p.locks.With(append([]core.Option{core.WithWait(patience)}, opts...)...)
@@ -58,7 +57,6 @@ func (h *holder) awaitRenewal(t *testing.T, since time.Time) {
 	h.wantValid(t)
 }
 
-// awaitLoss returns when the holder is informed of the loss of its lease.
 func (h *holder) awaitLoss(t *testing.T) {
 	t.Helper()
 	suite.Eventually(t, "the holder is informed of the loss", func() bool { return !h.LostAt().IsZero() })

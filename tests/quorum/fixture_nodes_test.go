@@ -26,7 +26,6 @@ type node struct {
 // nodes are servers that vote.
 type nodes []*node
 
-// startNodes starts all nodes. They end with the test.
 func startNodes(t *testing.T) nodes {
 	t.Helper()
 	var all nodes
@@ -37,7 +36,6 @@ func startNodes(t *testing.T) nodes {
 	return all
 }
 
-// clients returns the clients of one process.
 func (n nodes) clients(t *testing.T) (clients []redis.UniversalClient) {
 	t.Helper()
 	for _, one := range n {
@@ -77,7 +75,6 @@ func (n nodes) set(t *testing.T, key, value string, ttl time.Duration) (set int)
 	return set
 }
 
-// drop deletes the key on these nodes.
 func (n nodes) drop(t *testing.T, key string) {
 	t.Helper()
 	for _, one := range n {

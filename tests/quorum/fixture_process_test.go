@@ -86,7 +86,6 @@ func (p *process) observe(event core.Event) {
 	}
 }
 
-// waiters returns how many callers have waited for the key.
 func (p *process) waiters(key string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +99,6 @@ type answer struct {
 	code             string // of an error
 }
 
-// post requests a key over HTTP.
 func (p *process) post(path, holder, key string) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()

@@ -35,21 +35,18 @@ func (r row) String() string {
 	return strings.Join(names, ", ")
 }
 
-// inject injects the faults, one after the other.
 func (r row) inject(n nodes) {
 	for _, one := range r {
 		one.inject(n[one.node])
 	}
 }
 
-// repair repairs the nodes.
 func (r row) repair(n nodes) {
 	for _, one := range r {
 		one.repair(n[one.node])
 	}
 }
 
-// permanent returns how many nodes fail until the repair.
 func (r row) permanent() (n int) {
 	for _, one := range r {
 		if !one.isTransient {
@@ -59,7 +56,6 @@ func (r row) permanent() (n int) {
 	return n
 }
 
-// restartCount returns how many nodes restart.
 func (r row) restartCount() (n int) {
 	for _, one := range r {
 		if one.restarts {
@@ -69,7 +65,6 @@ func (r row) restartCount() (n int) {
 	return n
 }
 
-// subsets returns all sets of n nodes.
 func subsets(n int) (sets [][]int) {
 	for bits := range 1 << nodeCount {
 		var set []int
@@ -85,7 +80,6 @@ func subsets(n int) (sets [][]int) {
 	return sets
 }
 
-// pairs returns all pairs of faults, in both orders.
 func pairs() (pairs [][2]fault) {
 	for _, f := range faults() {
 		for _, g := range faults() {
@@ -95,7 +89,6 @@ func pairs() (pairs [][2]fault) {
 	return pairs
 }
 
-// minorities returns all rows in which at most two nodes fail.
 func minorities() []row {
 	rows := []row{{}}
 	for node := range nodeCount {

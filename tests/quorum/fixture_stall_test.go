@@ -59,7 +59,6 @@ func newStallDetector(t *testing.T) *stallDetector {
 	return d
 }
 
-// run notes that the process runs now.
 func (d *stallDetector) run(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +69,6 @@ func (d *stallDetector) run(now time.Time) {
 	d.lastRun = now
 }
 
-// stalledSince reports whether the process has stalled since that time.
 func (d *stallDetector) stalledSince(since time.Time) bool {
 	d.run(time.Now()) // the caller may run before the detector's goroutine
 	return isStall(d.lateSince(since), time.Since(since))

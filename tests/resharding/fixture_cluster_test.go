@@ -45,7 +45,6 @@ func closeLocker(t *testing.T, locks *core.Locker) {
 // noTTL is the TTL of a key that does not expire, and gone that of a missing key.
 const noTTL, gone = -1, -2
 
-// keysWith returns the keys with these hash tags on all masters, with their TTLs.
 func keysWith(t *testing.T, cluster *redistest.Cluster, tags []string) map[string]time.Duration {
 	t.Helper()
 	keys := make(map[string]time.Duration)
@@ -100,12 +99,10 @@ func checkLeftovers(t *testing.T, cluster *redistest.Cluster, tags ...string) {
 // concurrent use.
 type redirects struct{ moved, ask, tryAgain atomic.Int64 }
 
-// watch counts the replies to the client's commands.
 func (r *redirects) watch(rdb *redis.ClusterClient) {
 	rdb.OnNewNode(func(node *redis.Client) { node.AddHook(redirectHook{r}) })
 }
 
-// count counts the reply to a command.
 func (r *redirects) count(err error) {
 	if err == nil {
 		return

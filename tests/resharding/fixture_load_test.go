@@ -36,7 +36,6 @@ type load struct {
 	group     sync.WaitGroup
 }
 
-// newLoad returns a load of processes, each with a client of its own.
 func newLoad(t *testing.T, cluster *redistest.Cluster, processes int, tags ...string) *load {
 	t.Helper()
 	l := &load{t: t, started: time.Now(), tags: tags, history: history.NewRecorder()}
@@ -48,10 +47,8 @@ func newLoad(t *testing.T, cluster *redistest.Cluster, processes int, tags ...st
 	return l
 }
 
-// hotKey returns the key of a slot that all callers use. Half of these keys are fenced.
 func (l *load) hotKey(i int) (key string, isFenced bool) { return l.tags[i] + "hot", i%2 == 0 }
 
-// isFenced reports whether a key is a fenced hot key.
 func (l *load) isFenced(key string) bool {
 	for i := range l.tags {
 		if hot, isFenced := l.hotKey(i); hot == key {
@@ -86,7 +83,6 @@ func (l *load) start() {
 	}
 }
 
-// repeat calls a function again and again until stop.
 func (l *load) repeat(call func()) {
 	l.group.Go(func() {
 		for !l.isStopped.Load() {
@@ -130,7 +126,6 @@ func (l *load) turn(ctx context.Context, caller string, locks *core.Locker, key 
 	return nil
 }
 
-// check fails the test with each violation that the callers saw.
 func (l *load) check() {
 	l.t.Helper()
 	h := l.history.History()
@@ -153,7 +148,6 @@ func (l *load) lockEndlessly(caller string, locks *core.Locker, key string, sect
 	l.want(caller, key, l.turn(l.t.Context(), caller, locks, key, section))
 }
 
-// lockInTime waits as long as WithWait allows.
 func (l *load) lockInTime(caller string, locks *core.Locker, key string) {
 	err := l.turn(l.t.Context(), caller, locks, key, 0)
 	if l.want(caller, key, err, history.WaitTimeout, history.Unavailable) == history.Unavailable {
@@ -167,7 +161,6 @@ func (l *load) lockOrFail(caller string, locks *core.Locker, key string) {
 	time.Sleep(pause)
 }
 
-// lockAndCancel cancels at a random time.
 func (l *load) lockAndCancel(caller string, locks *core.Locker, key string) {
 	ctx, cancel := context.WithTimeout(l.t.Context(), rand.N(60*time.Millisecond))
 	defer cancel()
@@ -190,7 +183,6 @@ func (l *load) want(caller, key string, err error, allowed ...history.Outcome) h
 // requestPeriod is how long all processes send the same idempotent request.
 const requestPeriod = 100 * time.Millisecond
 
-// sendRequest sends an idempotent request that other processes also send.
 func (l *load) sendRequest(process int, locks *core.Locker, tag string) {
 	key := fmt.Sprintf("%srequest%d", tag, time.Since(l.started)/requestPeriod)
 	caller := fmt.Sprintf("client %d", process)

@@ -52,7 +52,6 @@ type move struct {
 	nodes [2]*redis.Client // from, to
 }
 
-// beginMove begins to move the slot of the key to another master.
 func beginMove(t *testing.T, cluster *redistest.Cluster, key string) *move {
 	t.Helper()
 	from, to := endpoints(t, cluster, key)
@@ -72,14 +71,12 @@ func endpoints(t *testing.T, cluster *redistest.Cluster, key string) (from, to *
 // two masters raise theirs at once, nodes may reject the claim of one of them.
 var finishing sync.Mutex
 
-// finish ends the move and returns when all nodes know the new master.
 func (m *move) finish() {
 	finishing.Lock()
 	defer finishing.Unlock()
 	m.Finish()
 }
 
-// rest moves all remaining keys.
 func (m *move) rest(t *testing.T) {
 	t.Helper()
 	for {
@@ -94,7 +91,6 @@ func (m *move) rest(t *testing.T) {
 	}
 }
 
-// reach reaches the stages up to the one with this index.
 func (m *move) reach(t *testing.T, stage int) {
 	t.Helper()
 	for _, s := range stages[:stage+1] {
@@ -102,7 +98,6 @@ func (m *move) reach(t *testing.T, stage int) {
 	}
 }
 
-// hasKey reports whether one of the two masters of the move has a key.
 func (m *move) hasKey(t *testing.T, name string) bool {
 	t.Helper()
 	for _, rdb := range m.nodes {

@@ -50,7 +50,6 @@ var loadRounds = [...]loadRound{
 	{name: "in long stages", isStaged: true, isSlow: true},
 }
 
-// testLoad moves the slots of a load in several rounds.
 func testLoad(t *testing.T, cluster *redistest.Cluster) {
 	l := newLoad(t, cluster, 3, "{a}", "{b}", "{c}")
 	before := cluster.Masters()
@@ -80,7 +79,6 @@ func testLoad(t *testing.T, cluster *redistest.Cluster) {
 	t.Logf("%d replies MOVED, %d ASK, %d TRYAGAIN", l.redirects.moved.Load(), l.redirects.ask.Load(), l.redirects.tryAgain.Load())
 }
 
-// move moves the slot of a hot key. It returns when the key was granted again.
 func (l *load) move(t *testing.T, cluster *redistest.Cluster, i int, round loadRound) {
 	t.Helper()
 	key, _ := l.hotKey(i)

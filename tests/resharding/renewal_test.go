@@ -17,7 +17,6 @@ type grant struct {
 	err   error
 }
 
-// startLock locks the key on a goroutine of its own.
 func startLock(ctx context.Context, locks *core.Locker, key string) chan grant {
 	done := make(chan grant, 1)
 	go func() {
@@ -27,7 +26,6 @@ func startLock(ctx context.Context, locks *core.Locker, key string) chan grant {
 	return done
 }
 
-// lock takes a lock or fails the test.
 func lock(t *testing.T, locks *core.Locker, key string) *core.Lease {
 	t.Helper()
 	lease, err := locks.Lock(t.Context(), key)
@@ -47,7 +45,6 @@ func shortTTL() time.Duration {
 	return 1500 * time.Millisecond
 }
 
-// shortLocker returns a Locker with a client of its own and short leases.
 func shortLocker(t *testing.T, cluster *redistest.Cluster, opts ...core.Option) *core.Locker {
 	t.Helper()
 	return newLocker(t, cluster.Client(t), append(opts, core.WithTTL(shortTTL()))...)

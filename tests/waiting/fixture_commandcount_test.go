@@ -35,7 +35,6 @@ func commandStats(t *testing.T, rdb redis.UniversalClient) map[string]int64 {
 	return stats
 }
 
-// sum returns the calls of these commands.
 func sum(stats map[string]int64, names ...string) (n int64) {
 	for _, name := range names {
 		n += stats[name]

@@ -18,7 +18,6 @@ func TestMain(m *testing.M) { suite.Main(m) }
 // theKey is the key that all callers lock.
 const theKey = "account:42"
 
-// now is the time of histories.
 func now() time.Duration { return time.Duration(clock.Now()) }
 
 // newLocker returns a Locker with a client of its own, as a process has it. It is closed
@@ -39,7 +38,6 @@ func newLocker(t *testing.T, rdb *redis.Client, opts ...core.Option) *core.Locke
 	return locks
 }
 
-// countWaiters makes an observer count the callers that wait.
 func countWaiters(n *atomic.Int64) core.Option {
 	return core.WithObserver(func(event core.Event) {
 		if event.Kind == core.Waiting {
@@ -59,7 +57,6 @@ func queueLength(t *testing.T, rdb *redis.Client) int {
 	return int(n)
 }
 
-// lock locks the key.
 func lock(t *testing.T, locks *core.Locker) *core.Lease {
 	t.Helper()
 	lease, err := locks.Lock(t.Context(), theKey)
@@ -69,7 +66,6 @@ func lock(t *testing.T, locks *core.Locker) *core.Lease {
 	return lease
 }
 
-// release releases a lease.
 func release(t *testing.T, lease *core.Lease) {
 	t.Helper()
 	if err := lease.Release(t.Context()); err != nil {

@@ -50,7 +50,6 @@ func newOrders(ttl, timeout time.Duration, fencing bool, turns int) orders {
 // checks return the violations of a history, by their names.
 type checks map[string]func(history.Holds) []string
 
-// basicChecks are the checks of any run without loss of data.
 func basicChecks() checks {
 	return checks{
 		"exclusion": history.Holds.Exclusion, "limits": history.Holds.Limits, "encounters": history.Holds.Encounters,
@@ -65,7 +64,6 @@ func (c checks) withOrder() checks {
 	return c
 }
 
-// withFairness adds the check of fairness between processes.
 func (c checks) withFairness(byLease bool) checks {
 	f := history.BusyMachine()
 	f.ByLease = byLease
@@ -84,7 +82,6 @@ func (c checks) withWaits() checks {
 	return c
 }
 
-// without removes a check.
 func (c checks) without(name string) checks {
 	delete(c, name)
 	return c
@@ -101,35 +98,29 @@ func runsAlone(t *testing.T) bool {
 	return suite.IsFull()
 }
 
-// total is how many grants the workers make in all.
 func (w *workers) total() int64 {
 	return int64(processCount * w.orders.Size.Goroutines * w.orders.Size.Turns)
 }
 
-// until returns once a fraction of all grants is made.
 func (w *workers) until(fraction float64) {
 	w.t.Helper()
 	w.await("a fraction of the grants is made", func() bool { return w.hasMade(fraction) })
 }
 
-// hasMade reports whether a fraction of all grants is made.
 func (w *workers) hasMade(fraction float64) bool {
 	return w.table.grants() >= int64(fraction*float64(w.total()))
 }
 
-// repeat repeats an action until all workers have ended.
 func (w *workers) repeat(pause time.Duration, action func()) {
 	w.t.Helper()
 	w.await("all workers end", periodically(pause, action, w.finished))
 }
 
-// repeatUntil repeats an action until a fraction of all grants is made.
 func (w *workers) repeatUntil(fraction float64, pause time.Duration, action func()) {
 	w.t.Helper()
 	w.await("a fraction of the grants is made", periodically(pause, action, func() bool { return w.hasMade(fraction) }))
 }
 
-// periodically returns a condition that also runs an action, at most once in each period.
 func periodically(period time.Duration, action func(), condition func() bool) func() bool {
 	next := time.Now().Add(period)
 	return func() bool {
@@ -167,7 +158,6 @@ func (s scenario) run(t *testing.T) (*workers, history.Holds) {
 	return w, holds
 }
 
-// logFigures logs the figures of a run.
 func (w *workers) logFigures(h history.Holds, took time.Duration) {
 	w.t.Helper()
 	var handovers [5]int64

@@ -104,7 +104,6 @@ func (s *soakWorker) close() {
 	suite.Eventually(s.t, "the gauges balance", func() bool { return s.gauges.Unbalanced() == "" })
 }
 
-// run returns when the soak is over.
 func (s *soakWorker) run() {
 	var group sync.WaitGroup
 	for g := range s.o.Size.Goroutines {
@@ -163,7 +162,6 @@ func (s *soakWorker) call(goroutine int) (result int, err error) {
 	}
 }
 
-// lock takes a lock for a section.
 func (s *soakWorker) lock(ctx context.Context, locks *core.Locker, name string, section func(*core.Lease)) (result int, err error) {
 	lease, err := locks.Lock(ctx, name)
 	if err != nil {
@@ -189,7 +187,6 @@ func (s *soakWorker) several(ctx context.Context, locks *core.Locker, id int64) 
 	}))
 }
 
-// panics runs a section that panics at its end.
 func (s *soakWorker) panics(ctx context.Context, locks *core.Locker, name string, section func(*core.Lease)) (result int, err error) {
 	defer func() {
 		switch got := recover(); got {

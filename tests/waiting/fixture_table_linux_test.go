@@ -103,13 +103,10 @@ func (t *table) id(process, goroutine, turn int) int64 {
 	return int64((process*t.Goroutines+goroutine)*t.Turns+turn) + 1
 }
 
-// processOf returns the process of an id.
 func (t *table) processOf(id int64) int { return int(id-1) / (t.Goroutines * t.Turns) }
 
-// turn returns the row of an id.
 func (t *table) turn(id int64) *turnRow { return &t.turns[id-1] }
 
-// grants counts the grants so far, of all processes.
 func (t *table) grants() (n int64) {
 	for p := range t.processes {
 		n += t.processes[p].grants.Load()
@@ -117,7 +114,6 @@ func (t *table) grants() (n int64) {
 	return n
 }
 
-// history returns the calls of all turns that have begun.
 func (t *table) history() (h history.History) {
 	for i := range t.turns {
 		id := int64(i + 1)

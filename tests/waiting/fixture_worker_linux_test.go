@@ -41,7 +41,6 @@ type stream struct {
 	Meanwhile         int // how many turns each other goroutine takes
 }
 
-// limitOf returns the limit of the leases of a goroutine.
 func (o orders) limitOf(goroutine int) int {
 	if goroutine < o.Stream.Goroutines {
 		return o.Stream.Limit
@@ -49,7 +48,6 @@ func (o orders) limitOf(goroutine int) int {
 	return o.Limit
 }
 
-// turnsOf returns how many turns a goroutine takes at most.
 func (o orders) turnsOf(goroutine int) int {
 	if o.Stream.Goroutines > 0 && goroutine >= o.Stream.Goroutines {
 		return o.Stream.Meanwhile
@@ -93,7 +91,6 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// viewOf returns the Locker for leases with a limit.
 func viewOf(locks *core.Locker, limit int) *core.Locker {
 	switch {
 	case limit == history.Unlimited:
@@ -176,7 +173,6 @@ func (w *worker) stayInside(lease *core.Lease, id int64) {
 	}
 }
 
-// leaseNumber returns the number in the token of a lease.
 func leaseNumber(lease *core.Lease) int64 {
 	_, number, _ := strings.Cut(lease.Token(), ":")
 	n, _ := strconv.ParseInt(number, 10, 64)

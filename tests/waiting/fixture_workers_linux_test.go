@@ -94,7 +94,6 @@ func (w *workers) unserved() string {
 	return strings.Join(found[:min(len(found), 70)], "\n")
 }
 
-// dumpRedis returns the keys and their values.
 func (w *workers) dumpRedis() string {
 	ctx := w.t.Context()
 	var all []string
@@ -120,7 +119,6 @@ func (w *workers) finish() {
 	}
 }
 
-// finished reports whether all workers have ended.
 func (w *workers) finished() bool {
 	for _, worker := range w.running {
 		if !worker.HasEnded() {
@@ -153,7 +151,6 @@ func (w *workers) stop(process int) {
 	}
 }
 
-// resume resumes a process.
 func (w *workers) resume(process int) {
 	w.t.Helper()
 	if err := w.running[process].Resume(); err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
-// turn takes one turn on the key, with a critical section.
 func turn(t *testing.T, r *history.Recorder, locks *core.Locker, one history.Op, section time.Duration) {
 	one.Key = theKey
 	lease, err := r.Lock(t.Context(), locks, one)

@@ -144,7 +144,6 @@ func TestTheKeyIsTakenAway(t *testing.T) {
 	}.run(t)
 }
 
-// overwriteKey overwrites the key while a process holds it.
 func (w *workers) overwriteKey(process int) {
 	w.t.Helper()
 	row := w.linger(process)
@@ -223,14 +222,12 @@ func TestAllDataIsLost(t *testing.T) {
 	}.run(t)
 }
 
-// checksAfterLoss are the checks of runs with a loss of data.
 func checksAfterLoss() checks {
 	return checks{
 		"fences": history.Holds.LeaseFences, "service": func(h history.Holds) []string { return h.Service(now()) },
 	}
 }
 
-// loseData deletes all data, once at each of these fractions of all grants.
 func (w *workers) loseData(fractions ...float64) {
 	w.t.Helper()
 	for _, fraction := range fractions {

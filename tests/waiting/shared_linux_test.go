@@ -63,7 +63,6 @@ func TestProcessesSharePermits(t *testing.T) {
 	}
 }
 
-// stopStream stops the stream once all other goroutines have taken their turns.
 func (w *workers) stopStream() {
 	w.t.Helper()
 	w.await("the turns beside the stream", func() bool {

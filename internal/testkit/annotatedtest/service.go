@@ -84,7 +84,6 @@ func (s Service) Register(tb testing.TB) protoreflect.ServiceDescriptor {
 	return d
 }
 
-// messageFiles returns the files of the messages of the service.
 func (s Service) messageFiles() []string {
 	var files []string
 	for i := range s.Of.Methods().Len() {

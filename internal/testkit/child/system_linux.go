@@ -12,7 +12,6 @@ import (
 // pauseTimeout bounds how long a process takes to stand still.
 const pauseTimeout = 30 * time.Second
 
-// attributes makes the kernel kill the child when this process ends.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // awaitPaused waits until the kernel reports that the process is stopped: the call that

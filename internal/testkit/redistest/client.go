@@ -42,7 +42,6 @@ func open[C redis.UniversalClient](tb testing.TB, administrator string, username
 	return client
 }
 
-// closeWith closes the client in the cleanup of tb.
 func closeWith(tb testing.TB, client io.Closer) {
 	tb.Helper()
 	tb.Cleanup(func() {

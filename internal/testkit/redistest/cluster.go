@@ -101,7 +101,6 @@ func startNodes(tb testing.TB, count int, args []string) *Cluster {
 	return c
 }
 
-// setNodeTimeout sets the node timeout of all running nodes.
 func (c *Cluster) setNodeTimeout(period time.Duration) {
 	c.tb.Helper()
 	for _, node := range c.nodes.up() {
@@ -129,7 +128,6 @@ func (c *Cluster) form(masters group) {
 	}
 }
 
-// id returns the id of a node in its cluster.
 func (s *Server) id() string {
 	s.tb.Helper()
 	id, err := s.admin().ClusterMyID(s.tb.Context()).Result()

@@ -55,7 +55,6 @@ func (c *Cluster) AwaitFailover(master *Server) *Server {
 	return elected
 }
 
-// awaitReplaced is AwaitFailover without an election.
 func (c *Cluster) awaitReplaced(master *Server) *Server {
 	c.tb.Helper()
 	c.await("a failover", func(ctx context.Context) error {

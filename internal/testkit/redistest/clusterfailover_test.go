@@ -9,7 +9,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// has asserts the value of the key on the server itself, a master or a replica.
 func has(t *testing.T, server *Server, key, want string) {
 	t.Helper()
 	client := server.Client(t)
@@ -45,7 +44,6 @@ func keptAndLost(t *testing.T, master *Server, kept, lost string) {
 	}
 }
 
-// admits asserts that the server accepts replicas.
 func admits(t *testing.T, server *Server) {
 	t.Helper()
 	client := server.Client(t, func(o *redis.Options) { o.Username, o.Password = replicaUser, "any" })

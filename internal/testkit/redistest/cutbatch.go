@@ -50,7 +50,6 @@ func (p *Proxy) CutBatch(match func(command []string) bool, size, commands, repl
 	return b.happened
 }
 
-// batchOf returns the batch that begins with the command, or nil.
 func (l *link) batchOf(command []string, stream bool) *batch {
 	rules := &l.proxy.rules
 	if stream {
@@ -87,7 +86,6 @@ func (l *link) forwardBatch(ctx context.Context, reader *bufio.Reader, b *batch,
 	return l.proxy.partition.write(ctx, l.server, passing) == nil && len(passing) == len(whole)
 }
 
-// expectReplies records that the next replies are those to the batch.
 func (l *link) expectReplies(b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +131,6 @@ func (b *batch) markDelivered(bytes int) {
 	}
 }
 
-// awaited returns the batch of the next reply, or nil.
 func (l *link) awaited() *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,12 +15,10 @@ var (
 	theReplies = []string{"+OK\r\n", ":1\r\n", "$1\r\nv\r\n"}
 )
 
-// aboutCut matches the commands that name a key of these tests.
 func aboutCut(command []string) bool {
 	return len(command) > 1 && strings.HasPrefix(command[1], "cut:")
 }
 
-// rest reads all that still comes until the connection ends.
 func (w *wire) rest() string {
 	w.t.Helper()
 	all, err := io.ReadAll(w.reader)

@@ -23,7 +23,6 @@ func TestDeployments(t *testing.T) {
 	}
 }
 
-// tryOnce makes a client of any kind give up after its first try.
 func tryOnce(o *redis.UniversalOptions) {
 	o.MaxRetries, o.MaxRedirects, o.DialerRetries = -1, -1, 1
 }

@@ -31,7 +31,6 @@ func newEndpoint(p *Proxy, target string) *endpoint {
 
 func (f *endpoint) addr() string { return f.listener.Addr().String() }
 
-// accept starts a link for each new connection until the listener is closed.
 func (f *endpoint) accept() {
 	defer close(f.closed)
 	for {

@@ -16,12 +16,10 @@ func TestMain(m *testing.M) {
 	suite.Main(m)
 }
 
-// once disables retries of a client.
 func once(options *redis.Options) {
 	options.MaxRetries = -1
 }
 
-// awaitKey waits until the key holds the value.
 func awaitKey(t *testing.T, client *redis.Client, key, value string) {
 	t.Helper()
 	suite.Eventually(t, key+"="+value, func() bool {
@@ -64,7 +62,6 @@ func (r *recorder) Skipf(format string, args ...any) {
 	panic(ending{})
 }
 
-// watch runs do with a recorder and returns how it ended.
 func watch(t *testing.T, do func(tb testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -79,7 +76,6 @@ func watch(t *testing.T, do func(tb testing.TB)) string {
 	return r.ended
 }
 
-// incremented asserts how often the counter was incremented.
 func incremented(t *testing.T, client *redis.Client, key string, times int) {
 	t.Helper()
 	got, err := client.Get(t.Context(), key).Result()

@@ -53,7 +53,6 @@ func (w *wire) send(commands ...string) {
 	}
 }
 
-// expect reads the next reply or push message and compares it.
 func (w *wire) expect(want string) {
 	w.t.Helper()
 	if got := w.next(); got != want {

@@ -29,7 +29,6 @@ const (
 // group is servers that are connected to each other.
 type group []*Server
 
-// start starts all servers at the same time.
 func (g group) start(tb testing.TB) {
 	tb.Helper()
 	failures := make([]error, len(g))
@@ -58,7 +57,6 @@ func (g group) up() group {
 	return up
 }
 
-// at returns the server with this address, or nil.
 func (g group) at(addr string) *Server {
 	for _, s := range g {
 		if s.Addr() == addr {
@@ -86,7 +84,6 @@ func (g group) await(tb testing.TB, what string, ask func(ctx context.Context) e
 	}
 }
 
-// logs returns the ends of the logs of all servers.
 func (g group) logs() string {
 	var logs strings.Builder
 	for _, s := range g {

@@ -48,7 +48,6 @@ func newServer(tb testing.TB, program string, args []string) *Server {
 	return s
 }
 
-// start starts the server for the first time, on free ports.
 func (s *Server) start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +78,6 @@ func (s *Server) mustStart() {
 	}
 }
 
-// hasBus reports whether the server has cluster mode, by its role or by an argument of the test.
 func (s *Server) hasBus() bool {
 	return s.role == clusterNode || slices.Contains(s.args, "--cluster-enabled")
 }
@@ -105,7 +103,6 @@ func (s *Server) launch() error {
 	return nil
 }
 
-// arguments returns the command line of the server.
 func (s *Server) arguments() []string {
 	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir}
 	switch s.role {
@@ -153,7 +150,6 @@ func (s *Server) logPath() string {
 	return filepath.Join(s.dir, "redis-server.log")
 }
 
-// log returns the output of the server, for the message of a failed test.
 func (s *Server) log() string {
 	text, err := os.ReadFile(s.logPath())
 	if err != nil {

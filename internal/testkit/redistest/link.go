@@ -30,7 +30,6 @@ type expected struct {
 	stream bool   // replies from here on belong to no command
 }
 
-// run connects to the server and forwards until both sides are closed.
 func (l *link) run(ctx context.Context) {
 	defer l.close()
 	// A partition also stops new connections.
@@ -46,7 +45,6 @@ func (l *link) run(ctx context.Context) {
 	down.Wait()
 }
 
-// dial connects to the server, or returns false.
 func (l *link) dial(ctx context.Context) bool {
 	dialer := net.Dialer{Timeout: readyTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", l.target)
@@ -196,7 +194,6 @@ func (l *link) hold(ctx context.Context) error {
 	}
 }
 
-// holdRule returns the rule to hold the next expected reply, or nil.
 func (l *link) holdRule() *rule {
 	l.mu.Lock()
 	defer l.mu.Unlock()

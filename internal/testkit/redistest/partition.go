@@ -29,7 +29,6 @@ func (p *partition) begin() {
 	}
 }
 
-// end ends a partition.
 func (p *partition) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +60,6 @@ func (p *partition) enter(ctx context.Context) error {
 	}
 }
 
-// leave allows the start of a partition again, after enter.
 func (p *partition) leave() {
 	p.mu.RUnlock()
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/child"
 )
 
-// startProcess runs the program with its output in the file logPath.
 func startProcess(program, logPath string, args []string) (*child.Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in the directory of the test
 	if err != nil {

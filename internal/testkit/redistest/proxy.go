@@ -158,7 +158,6 @@ func (p *Proxy) ResetCommands() {
 	clear(p.commands)
 }
 
-// count counts a command of a client.
 func (p *Proxy) count(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 // client.
 const replicaUser = "redistest-replica"
 
-// replicated returns the args of a server that can be a master or a replica.
 func replicated(args []string) []string {
 	return slices.Concat([]string{
 		"--user", replicaUser, "on", "nopass", "+psync", "+replconf", "+ping",
@@ -119,7 +118,6 @@ func isReplicaOf(role []any, master string, offset int64) bool {
 	return joinAddr(role[1:3]) == master && role[3] == "connected" && read >= offset
 }
 
-// joinAddr returns the host:port of a reply with two parts.
 func joinAddr(address []any) string {
 	return net.JoinHostPort(fmt.Sprint(address[0]), fmt.Sprint(address[1]))
 }

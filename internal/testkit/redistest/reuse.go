@@ -48,7 +48,6 @@ func Reuse(tb testing.TB) *Server {
 	return s
 }
 
-// put adds a server.
 func (p *pool) put(s *Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -83,7 +83,6 @@ func StartSentinel(tb testing.TB, args ...string) *Sentinels {
 	return s
 }
 
-// watching returns the configuration of a sentinel of the master.
 func watching(master *Server) []byte {
 	config := fmt.Appendf(nil, "sentinel monitor %s 127.0.0.1 %d %d\n", MasterName, master.port, sentinelQuorum)
 	config = fmt.Appendf(config, "sentinel down-after-milliseconds %s %d\n", MasterName, idleTimeout.Milliseconds())

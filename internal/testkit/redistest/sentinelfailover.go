@@ -134,7 +134,6 @@ func (s *Sentinels) setTimeout(period, step time.Duration) {
 	}
 }
 
-// publishEvery sets how often the sentinels announce themselves to each other.
 func (s *Sentinels) publishEvery(period time.Duration) {
 	s.tb.Helper()
 	for _, watcher := range s.watch.up() {

@@ -9,7 +9,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// reaches asserts that the client of the sentinels is connected to this server.
 func reaches(t *testing.T, client *redis.Client, server *Server) {
 	t.Helper()
 	port := server.Client(t).ConfigGet(t.Context(), "port").Val()["port"]

@@ -67,7 +67,6 @@ func (s *Sentinels) all() group {
 	return append(s.Servers(), s.watch...)
 }
 
-// agreed returns the master that all running sentinels agree on.
 func (s *Sentinels) agreed(ctx context.Context) (*Server, error) {
 	var master *Server
 	for _, watcher := range s.watch.up() {

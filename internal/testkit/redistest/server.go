@@ -63,7 +63,6 @@ func IsInstalled() bool {
 // defaultProgram is the name of the program on PATH.
 const defaultProgram = "redis-server"
 
-// lookUp finds the program with the chosen name.
 func lookUp() (name, program string, err error) {
 	name = cmp.Or(os.Getenv(programEnv), defaultProgram)
 	program, err = exec.LookPath(name)

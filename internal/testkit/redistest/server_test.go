@@ -88,7 +88,6 @@ func TestKillAndRestart(t *testing.T) {
 	}
 }
 
-// answers reports whether a server listens at addr.
 func answers(t *testing.T, addr string) bool {
 	t.Helper()
 	var dialer net.Dialer

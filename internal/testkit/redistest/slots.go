@@ -53,7 +53,6 @@ func (t slotTable) owner(slot int) string {
 	return ""
 }
 
-// gap returns the first slot without a master, or slotCount.
 func (t slotTable) gap() int {
 	next := 0
 	for _, r := range t {
@@ -65,14 +64,12 @@ func (t slotTable) gap() int {
 	return next
 }
 
-// serves reports whether the node is the master of any slot.
 func (t slotTable) serves(node *Server) bool {
 	return slices.ContainsFunc(t, func(r redis.ClusterSlot) bool {
 		return len(r.Nodes) > 0 && r.Nodes[0].Addr == node.Addr()
 	})
 }
 
-// agreed waits for the table that all nodes agree on.
 func (c *Cluster) agreed() slotTable {
 	c.tb.Helper()
 	var table slotTable
@@ -128,7 +125,6 @@ func (c *Cluster) ReplicaOf(master *Server) *Server {
 	return c.partner(master)
 }
 
-// partner returns the other node of the shard.
 func (c *Cluster) partner(node *Server) *Server {
 	c.tb.Helper()
 	i := slices.Index(c.nodes, node)

@@ -72,7 +72,6 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// newAuthority creates a root certificate that is valid for an hour.
 func newAuthority(tb testing.TB) authority {
 	tb.Helper()
 	template := &x509.Certificate{
@@ -107,7 +106,6 @@ func (a authority) sign(tb testing.TB, template *x509.Certificate, key *ecdsa.Pr
 	return cert, der
 }
 
-// issue writes a certificate of this machine and its key into files.
 func (a authority) issue(tb testing.TB, dir string) (certFile, keyFile string) {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -139,7 +137,6 @@ func (a authority) issue(tb testing.TB, dir string) (certFile, keyFile string) {
 	return certFile, keyFile
 }
 
-// trust returns the TLS configuration of a client that trusts the authority.
 func (a authority) trust() *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)

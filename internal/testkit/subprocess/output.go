@@ -47,7 +47,6 @@ func (o *output) Write(text []byte) (int, error) {
 	return o.text.Write(text)
 }
 
-// addLine takes one line of the standard output, with its newline.
 func (o *output) addLine(line string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -36,7 +36,6 @@ func EventuallyAnywhere(tb testing.TB, what string, condition func() bool) {
 	}
 }
 
-// holdsWithin returns true as soon as the condition holds, or false after the limit.
 func holdsWithin(limit time.Duration, condition func() bool) bool {
 	for begun := time.Now(); !condition(); {
 		waited := time.Since(begun)

@@ -61,7 +61,6 @@ func decode(out []byte) (packages, error) {
 	}
 }
 
-// open returns the types of a package, in the form that its compiler wrote.
 func (found packages) open(imported string) (io.ReadCloser, error) {
 	p := found[imported]
 	switch {

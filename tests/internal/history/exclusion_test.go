@@ -17,7 +17,6 @@ func held(holder string, from, to time.Duration, fence int64) *history.Hold {
 	return &history.Hold{Key: "k", Holder: holder, Episode: holder, Asked: 1, Granted: from, Ended: to, Left: to, Fence: fence}
 }
 
-// with returns the hold after a change.
 func with(one *history.Hold, change func(*history.Hold)) *history.Hold {
 	change(one)
 	return one
@@ -33,7 +32,6 @@ func unfenced(h *history.Hold)     { h.Unfenced = true }
 func ofOtherKey(h *history.Hold)   { h.Key = "other" }
 func ofFirstLease(h *history.Hold) { h.Episode = "a" }
 
-// staying makes a holder stay in its section until a time.
 func staying(left time.Duration) func(*history.Hold) {
 	return func(h *history.Hold) { h.Left = left }
 }

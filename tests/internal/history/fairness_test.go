@@ -10,7 +10,6 @@ import (
 
 const ms = time.Millisecond
 
-// strict is a Fairness that tolerates nothing.
 func strict() history.Fairness { return history.Fairness{MinWait: 10 * ms} }
 
 // A turn is this many grants in a row of one process, each to another caller. The grants begin at a
@@ -28,7 +27,6 @@ type turn struct {
 	laterLease int  // a new lease begins after this many grants
 }
 
-// holds returns the grants.
 func (one turn) holds() (h history.Holds) {
 	for i := range one.grants {
 		from := one.from + time.Duration(i)*one.pause

@@ -45,7 +45,6 @@ func (h *Hold) String() string {
 	return fmt.Sprintf("%s (%v to %v)", h.Holder, round(h.Granted), round(h.Ended))
 }
 
-// round shortens a time for a message.
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 
 // Holds are holds in any order.
@@ -86,7 +85,6 @@ func (h History) Holds() (holds Holds) {
 	return holds
 }
 
-// meet adds a failure of the hold's process.
 func (h *Hold) meet(failure ProcessFailure) {
 	from, to := time.Duration(failure.From), time.Duration(failure.To)
 	switch {

@@ -77,7 +77,6 @@ func (q *Request) numbers() (found []string) {
 	return found
 }
 
-// committed returns the answer that was committed.
 func (q *Request) committed() (record string, isDone bool) {
 	for _, w := range q.Writes {
 		if w.Kind == Commit {
@@ -87,7 +86,6 @@ func (q *Request) committed() (record string, isDone bool) {
 	return "", false
 }
 
-// replays checks that each replay equals the committed answer.
 func (q *Request) replays() (found []string) {
 	want, isDone := q.committed()
 	for i, a := range q.Answers {
