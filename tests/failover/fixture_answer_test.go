@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // A request is a request of a client.
@@ -55,7 +57,7 @@ var outcomes = map[string]outcome{
 }
 
 // violation returns what is wrong with the answer to a request, or "".
-func (a answer) violation(q request, runs []run) string {
+func (a answer) violation(q request, runs []history.Effect) string {
 	if a.err != nil {
 		return "no answer: " + a.err.Error()
 	}
@@ -71,13 +73,13 @@ func (a answer) violation(q request, runs []run) string {
 		}
 		return ""
 	}
-	i := slices.IndexFunc(runs, func(r run) bool { return r.id == a.body })
+	i := slices.IndexFunc(runs, func(r history.Effect) bool { return r.ID == a.body })
 	switch {
 	case i < 0:
 		return "a success without a run: " + a.String()
 	case a.isReplayed && !q.isIdempotent:
 		return "a replay of a request that is not idempotent: " + a.String()
-	case !a.isReplayed && runs[i].request != q.id:
+	case !a.isReplayed && runs[i].Request != q.id:
 		return "a success of another request: " + a.String()
 	}
 	return ""
@@ -95,8 +97,7 @@ func (r *commitRequest) mustBeStored() bool {
 	if r.failure.loss != nothing {
 		return false
 	}
-	first := r.at.Add(r.figures.first)
-	return r.phase == endsAfterReplacement || first.Before(r.commitBegan.Add(commitTime-findTime-r.longestDelay()))
+	return r.phase == endsAfterReplacement || r.firstRunAt < r.commitBegan+int64(commitTime-findTime-r.longestDelay())
 }
 
 // check fails the test if the result of the request is wrong, and returns its name.
@@ -109,7 +110,7 @@ func (r *commitRequest) check() string {
 			happened(committed), happened(restored), happened(uncommitted), happened(superseded))
 	}
 	// The handler ran, so the client gets its answer whether the commit succeeds or not.
-	if !r.first.isOK() || r.first.isReplayed || r.first.body != runs[0].id {
+	if !r.first.isOK() || r.first.isReplayed || r.first.body != runs[0].ID {
 		fail("the client has another answer than the handler's")
 	}
 	last := r.retries[len(r.retries)-1]
@@ -124,7 +125,7 @@ func (r *commitRequest) check() string {
 		fail("more effects than the loss of data allows")
 		return "wrong"
 	case len(runs) == 2:
-		if again.isReplayed || last.body != runs[1].id {
+		if again.isReplayed || last.body != runs[1].ID {
 			fail("the stored answer is not that of the second run")
 		}
 		if happened(restored) {
@@ -136,7 +137,7 @@ func (r *commitRequest) check() string {
 			fail("the observer was not informed that the answer is not stored")
 		}
 		if r.mustBeStored() {
-			fail("a master was available %v after the commit began", r.at.Add(r.figures.first).Sub(r.commitBegan))
+			fail("a master was available %v after the commit began", time.Duration(r.firstRunAt-r.commitBegan))
 		}
 		return "unknown"
 	default:

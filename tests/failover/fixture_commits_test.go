@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // A phase is where an idempotent request is when the master fails. Its handler has taken
@@ -81,7 +82,7 @@ func (c *commits) finish() {
 		}
 		results.add(r.check())
 	}
-	c.figures.note("%s", &results)
+	c.note("%s", &results)
 }
 
 // A commitRequest is an idempotent request whose commit meets the failure of the master.
@@ -93,7 +94,7 @@ type commitRequest struct {
 	proxy       *redistest.Proxy // in front of the master
 	request     request
 	mayEnd      chan struct{} // closed to end the handler
-	commitBegan time.Time     // at the earliest; set before mayEnd is closed
+	commitBegan int64         // at the earliest; set before mayEnd is closed
 	answered    chan struct{} // closed when first is set
 	first       answer
 	retries     []answer
@@ -198,7 +199,7 @@ func (r *commitRequest) prepare() {
 		r.endHandlerAfter(r.failed, r.midOutage())
 		return
 	case endsAtPromotion:
-		r.endHandlerAfter(r.promotion.done, 0)
+		r.endHandlerAfter(r.promoted, 0)
 		return
 	case endsAfterReplacement:
 		return
@@ -208,7 +209,7 @@ func (r *commitRequest) prepare() {
 }
 
 func (r *commitRequest) endHandler() {
-	r.commitBegan = time.Now()
+	r.commitBegan = clock.Now()
 	close(r.mayEnd)
 }
 

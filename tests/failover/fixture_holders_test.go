@@ -59,8 +59,6 @@ func (h *holders) start() {
 	}
 }
 
-func (h *holders) prepare() {}
-
 // replaced makes two processes hold one lock if there are two masters.
 func (h *holders) replaced() {
 	if !h.failure.isSplit {
@@ -95,7 +93,7 @@ func (h *holders) finish() {
 		case one.isElsewhere && !wasKept && h.longestDelay() < elsewhereTTL/3:
 			h.t.Errorf("%s lost its lock: %v", one.Name(), context.Cause(one.Context()))
 		case one.ttl == longTTL && wasKept && h.failure.loss == all,
-			one.ttl == longTTL && !wasKept && h.failure.loss == nothing && h.figures.promoted < surelyOutlived:
+			one.ttl == longTTL && !wasKept && h.failure.loss == nothing && h.after(h.promotedAt) < surelyOutlived:
 			h.t.Errorf("%s has kept its lock: %v", one.Name(), wasKept)
 		}
 		if i < 2 {
@@ -105,7 +103,7 @@ func (h *holders) finish() {
 	for _, done := range h.served {
 		suite.AwaitClosed(h.t, "the waiter is served", done)
 	}
-	h.figures.note("%s", kept[:len(kept)-2])
+	h.note("%s", kept[:len(kept)-2])
 }
 
 // A heldLease is a lease under observation.
@@ -219,7 +217,7 @@ func (h *heldLease) release() (kept bool) {
 		h.t.Errorf("%s: ended by %v, released with %v", h.Name(), cause, err)
 	case cause != nil:
 		if late := h.LostAt().Sub(until); late > 0 {
-			h.figures.note("%s informed %v after its end", h.Name(), late.Round(100*time.Microsecond))
+			h.note("%s informed %v after its end", h.Name(), late.Round(100*time.Microsecond))
 		}
 	}
 	return cause == nil && !isLost

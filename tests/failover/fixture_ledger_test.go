@@ -3,17 +3,14 @@ package failover
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// A run is one run of a handler.
-type run struct {
-	id      string
-	request string // the id of its request
-	began   time.Time
-}
+	"github.com/reqlock/reqlock/tests/internal/clock"
+	"github.com/reqlock/reqlock/tests/internal/history"
+)
 
 // A guardedCounter is what the handlers of a key guard by its lock. An increment is a read
 // and a later write, so increments that overlap are lost.
@@ -38,16 +35,16 @@ type ledger struct {
 
 	mu       sync.Mutex
 	serial   int
-	runs     map[string][]run // of each key
+	runs     map[string][]history.Effect // the runs of the handler, of each key
 	counters map[string]*guardedCounter
-	overlaps map[string][]time.Time // when two runs of a key overlapped
+	overlaps map[string][]int64 // when two runs of a key overlapped
 	hooks    map[string]func()
 }
 
 func newLedger() *ledger {
 	return &ledger{
-		runTime: time.Millisecond, runs: map[string][]run{}, counters: map[string]*guardedCounter{},
-		overlaps: map[string][]time.Time{}, hooks: map[string]func(){},
+		runTime: time.Millisecond, runs: map[string][]history.Effect{}, counters: map[string]*guardedCounter{},
+		overlaps: map[string][]int64{}, hooks: map[string]func(){},
 	}
 }
 
@@ -61,12 +58,12 @@ func (l *ledger) handle(_ context.Context, key, request string) (id string) {
 	l.mu.Lock()
 	l.serial++
 	id = fmt.Sprintf("run-%d", l.serial)
-	l.runs[key] = append(l.runs[key], run{id, request, time.Now()})
+	l.runs[key] = append(l.runs[key], history.Effect{At: clock.Now(), ID: id, Key: key, Request: request})
 	counter, hook := l.counter(key), l.hooks[key]
 	l.mu.Unlock()
 	if counter.increment(l.runTime) {
 		l.mu.Lock()
-		l.overlaps[key] = append(l.overlaps[key], time.Now())
+		l.overlaps[key] = append(l.overlaps[key], clock.Now())
 		l.mu.Unlock()
 	}
 	if hook != nil {
@@ -84,14 +81,14 @@ func (l *ledger) counter(key string) *guardedCounter {
 }
 
 // count returns the count of the key, and when two runs overlapped.
-func (l *ledger) count(key string) (value int64, overlaps []time.Time) {
+func (l *ledger) count(key string) (value int64, overlaps []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.counter(key).value.Load(), append(overlaps, l.overlaps[key]...)
+	return l.counter(key).value.Load(), slices.Clone(l.overlaps[key])
 }
 
-func (l *ledger) of(key string) []run {
+func (l *ledger) of(key string) []history.Effect {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]run(nil), l.runs[key]...)
+	return slices.Clone(l.runs[key])
 }

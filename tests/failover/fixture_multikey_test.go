@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
@@ -22,7 +23,7 @@ type multiKey struct {
 	callers  sync.WaitGroup
 	stop     chan struct{}
 	served   atomic.Int64
-	last     atomic.Pointer[time.Time] // when the last of them was served
+	last     atomic.Int64 // when the last of them was served
 	refusals counter
 }
 
@@ -64,12 +65,12 @@ func (m *multiKey) callRepeatedly(p *process, holder string, keys []string) {
 // call makes one call, which runs with all keys or is refused.
 func (m *multiKey) call(p *process, holder string, keys []string) {
 	runs, isInformed := 0, false
-	var granted time.Time
+	var granted int64
 	callCtx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err := p.locks.DoAll(callCtx, keys, func(ctx context.Context) error {
 		runs++
-		granted = time.Now()
+		granted = clock.Now()
 		var held []*history.Lease
 		for _, lease := range core.Leases(ctx) {
 			// If data may be lost, a short run may end before its holder is informed.
@@ -97,17 +98,13 @@ func (m *multiKey) call(p *process, holder string, keys []string) {
 	}
 	if len(keys) > 1 && err == nil {
 		m.served.Add(1)
-		m.last.Store(&granted)
+		m.last.Store(granted)
 	}
 }
 
-func (m *multiKey) prepare() {}
-
-func (m *multiKey) replaced() {}
-
 func (m *multiKey) finish() {
-	suite.Eventually(m.t, "calls for several keys run again", func() bool { return m.last.Load().After(m.healthyAt) })
+	suite.Eventually(m.t, "calls for several keys run again", func() bool { return m.last.Load() > m.healthyAt })
 	close(m.stop)
 	m.callers.Wait()
-	m.figures.note("%d runs with %d keys, %s", m.served.Load(), len(m.keys), &m.refusals)
+	m.note("%d runs with %d keys, %s", m.served.Load(), len(m.keys), &m.refusals)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
@@ -33,18 +34,22 @@ type scenario struct {
 	ledger  *ledger
 	history *history.Recorder
 
-	ctx       context.Context // ends with the scenario, also if it is aborted
-	failed    chan struct{}   // closed when the master has failed
-	at        time.Time       // when the master failed; set before failed is closed
-	healthyAt time.Time       // when the other servers were healthy with another master
-	group     sync.WaitGroup
-	lateness  atomic.Int64 // the longest delay of a timer, in nanoseconds
-	figures   figures
+	ctx      context.Context // ends with the scenario, also if it is aborted
+	failed   chan struct{}   // closed when the master has failed
+	promoted chan struct{}   // closed when a replica was promoted, or the test has failed
+	group    sync.WaitGroup
+	lateness atomic.Int64 // the longest delay of a timer, in nanoseconds
+	notes    []string     // on the results
 
-	promotion promotion
+	// Readings of package clock. Each is set before the channel of its name is closed.
+	failedAt   int64
+	promotedAt int64
+	healthyAt  int64 // the other servers are healthy with another master
+	firstRunAt int64 // of a request on a key of the master after the promotion; set by finish of traffic
 }
 
-// A part is what some callers do in a scenario.
+// A part is what callers of one kind do in a scenario. A part embeds the scenario, whose prepare and
+// replaced do nothing.
 type part interface {
 	start()    // before the failure
 	prepare()  // shortly before the failure
@@ -52,27 +57,19 @@ type part interface {
 	finish()   // the deployment is healthy: check the results
 }
 
-// figures are the measurements of a scenario, a line of the table. Times count from the
-// failure.
-type figures struct {
-	promoted, first, last, healthy time.Duration // of the new master, its first run, the last waiter served, a healthy deployment
-	hereGap, thereGap              time.Duration // the longest time without a run on a key of the master, and of another
-	thereRuns                      int           // how many requests ran at other masters before first
-	notes                          []string
+func (s *scenario) prepare() {}
+
+func (s *scenario) replaced() {}
+
+// note adds a note on the results.
+func (s *scenario) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-func (f *figures) note(format string, args ...any) {
-	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+// after returns how long after the failure of the master a time was.
+func (s *scenario) after(at int64) time.Duration {
+	return time.Duration(at - s.failedAt).Round(time.Millisecond)
 }
-
-const figuresHead = "promoted    first      all  healthy      gap  gap elsewhere, runs there"
-
-func (f figures) String() string {
-	return fmt.Sprintf("%8v %8v %8v %8v %8v %8v %6d  %s", round(f.promoted), round(f.first), round(f.last),
-		round(f.healthy), round(f.hereGap), round(f.thereGap), f.thereRuns, strings.Join(f.notes, "; "))
-}
-
-func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
 func (s *scenario) newService(number int, wait time.Duration, opts ...core.Option) *service {
 	s.t.Helper()
@@ -107,17 +104,16 @@ func (s *scenario) run() {
 	}
 	s.awaitReplicas()
 	s.watchPromotion()
-	s.at = time.Now()
+	s.failedAt = clock.Now()
 	s.failure.fail(s.deployment, s.master)
 	close(s.failed)
 	s.failure.replace(s.deployment, s.master)
-	s.healthyAt = time.Now()
+	s.healthyAt = clock.Now()
 	for _, p := range parts {
 		p.replaced()
 	}
 	s.failure.repair(s.deployment, s.master)
-	suite.AwaitClosed(s.t, "a replica is promoted", s.promotion.done)
-	s.figures.healthy, s.figures.promoted = s.healthyAt.Sub(s.at), s.promotion.at.Sub(s.at)
+	suite.AwaitClosed(s.t, "a replica is promoted", s.promoted)
 	for _, p := range slices.Backward(parts) { // the holders finish last
 		p.finish()
 	}
@@ -132,7 +128,8 @@ func (s *scenario) run() {
 		}
 	}
 	history.Report(s.t, h, map[string][]string{"exclusion": exclusion, "fences": h.Holds().Fences()})
-	s.figures.note("%d overlaps", len(overlaps))
+	s.t.Logf("a replica is promoted after %v, and the first request runs after %v; %d holds, %d overlaps; %s",
+		s.after(s.promotedAt), s.after(s.firstRunAt), len(h.Holds()), len(overlaps), strings.Join(s.notes, "; "))
 }
 
 // isAborted reports whether the scenario is aborted, so that errors of callers are expected.
@@ -145,12 +142,7 @@ func (s *scenario) awaitReplicas() {
 	}
 }
 
-// A promotion is when another server becomes a master.
-type promotion struct {
-	done chan struct{} // closed when at is set, or the test has failed
-	at   time.Time
-}
-
+// watchPromotion polls the roles of the replicas.
 func (s *scenario) watchPromotion() {
 	masters := s.masters()
 	var replicas []*redis.Client
@@ -160,13 +152,13 @@ func (s *scenario) watchPromotion() {
 		}
 	}
 	s.group.Go(func() {
-		defer close(s.promotion.done)
+		defer close(s.promoted)
 		ctx, cancel := context.WithTimeout(s.ctx, patience)
 		defer cancel()
 		for ctx.Err() == nil {
 			for _, replica := range replicas {
 				if role, err := replica.Do(ctx, "ROLE").Slice(); err == nil && role[0] == "master" {
-					s.promotion.at = time.Now()
+					s.promotedAt = clock.Now()
 					return
 				}
 			}

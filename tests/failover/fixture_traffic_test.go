@@ -3,11 +3,13 @@ package failover
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // traffic is the part of clients that send requests continuously, over HTTP and gRPC, for
@@ -20,7 +22,7 @@ type traffic struct {
 	codes       counter
 
 	mu      sync.Mutex
-	refused []time.Time // when requests for keys of other masters were refused
+	refused []int64 // when requests for keys of other masters were refused
 }
 
 // requestWait is how long requests wait for a lock.
@@ -67,7 +69,7 @@ func (r *traffic) sendRepeatedly(s *service, n int, key string, where string) {
 		if !a.isOK() {
 			r.codes.add(where + " " + a.code)
 			if where == "there" && (a.code == "unavailable" || a.code == "wait_timeout") {
-				r.recordRefusal(time.Now())
+				r.recordRefusal(clock.Now())
 			}
 		}
 		select {
@@ -80,85 +82,66 @@ func (r *traffic) sendRepeatedly(s *service, n int, key string, where string) {
 	}
 }
 
-func (r *traffic) recordRefusal(at time.Time) {
+func (r *traffic) recordRefusal(at int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused = append(r.refused, at)
 }
-
-func (r *traffic) prepare() {}
-
-func (r *traffic) replaced() {}
 
 // finish checks the runs. On the keys of other masters they must not stop.
 func (r *traffic) finish() {
 	for _, key := range r.here {
 		suite.Eventually(r.t, "requests run again", func() bool {
 			runs := r.ledger.of(key)
-			return runs[len(runs)-1].began.After(r.healthyAt)
+			return runs[len(runs)-1].At > r.healthyAt
 		})
 	}
 	close(r.stop)
 	r.clients.Wait()
-	var first time.Time
+	r.firstRunAt = math.MaxInt64
 	for _, key := range r.here {
-		runs := r.ledger.of(key)
-		r.figures.hereGap = max(r.figures.hereGap, longestGap(runs, r.at))
-		for _, one := range runs {
-			if one.began.After(r.promotion.at) && (first.IsZero() || one.began.Before(first)) {
-				first = one.began
+		for _, one := range r.ledger.of(key) {
+			if one.At > r.promotedAt {
+				r.firstRunAt = min(r.firstRunAt, one.At)
 			}
 		}
 	}
-	r.figures.first = first.Sub(r.at)
-	for _, key := range r.there {
-		runs := r.ledger.of(key)
-		r.figures.thereGap = max(r.figures.thereGap, longestGap(runs, r.at))
-		n := 0
-		for _, one := range runs {
-			if one.began.After(r.at) && one.began.Before(first) {
-				n++
-			}
-		}
-		r.figures.thereRuns += n
-		if r.figures.promoted > minOutage && n == 0 {
-			r.t.Error("at another master no request ran")
-		}
-	}
-	r.wantServedElsewhere(first)
-	r.figures.note("%s", &r.codes)
+	r.wantServedElsewhere()
+	r.note("%s", &r.codes)
 }
 
 // wantServedElsewhere fails the test if more than one in twenty requests was refused at
 // other masters: in the whole scenario and, if the outage lasted, until the first request
 // ran at the new master. A busy machine may delay one in twenty past its timeout.
-func (r *traffic) wantServedElsewhere(first time.Time) {
-	runs := 0
+func (r *traffic) wantServedElsewhere() {
+	isOutage := func(at int64) bool { return at > r.failedAt && at < r.firstRunAt }
+	hasOutage := r.promotedAt-r.failedAt > minOutage.Nanoseconds()
+	runs, during := 0, 0
 	for _, key := range r.there {
-		runs += len(r.ledger.of(key))
-	}
-	refused, duringOutage := len(r.refused), 0
-	for _, at := range r.refused {
-		if at.After(r.at) && at.Before(first) {
-			duringOutage++
+		before := during
+		for _, one := range r.ledger.of(key) {
+			runs++
+			if isOutage(one.At) {
+				during++
+			}
+		}
+		if hasOutage && during == before {
+			r.t.Errorf("no request for %s ran, at another master", key)
 		}
 	}
-	if refused > runs/20 {
-		r.t.Errorf("%d requests were refused at other masters, and %d ran", refused, runs)
+	refused := 0
+	for _, at := range r.refused {
+		if isOutage(at) {
+			refused++
+		}
 	}
-	if r.figures.promoted > minOutage && duringOutage > r.figures.thereRuns/20 {
-		r.t.Errorf("%d requests were refused at other masters until the first ran at the new one, and %d ran", duringOutage, r.figures.thereRuns)
+	if len(r.refused) > runs/20 {
+		r.t.Errorf("%d requests were refused at other masters, and %d ran", len(r.refused), runs)
+	}
+	if hasOutage && refused > during/20 {
+		r.t.Errorf("%d requests were refused at other masters until the first ran at the new one, and %d ran", refused, during)
 	}
 }
 
 // minOutage is the shortest outage of a master that does not answer.
 const minOutage = 500 * time.Millisecond
-
-func longestGap(runs []run, after time.Time) (longest time.Duration) {
-	for i := 1; i < len(runs); i++ {
-		if runs[i].began.After(after) {
-			longest = max(longest, runs[i].began.Sub(runs[i-1].began))
-		}
-	}
-	return longest
-}

@@ -24,8 +24,6 @@ type waiters struct {
 	here, there []string // keys of the master, and of other masters
 	leases      []*core.Lease
 	waiting     sync.WaitGroup
-	mu          sync.Mutex
-	last        time.Time // when the last waiter for a key of the master was served
 }
 
 func (w *waiters) start() {
@@ -48,16 +46,9 @@ func (w *waiters) start() {
 	})
 	for n := range waiterProcesses {
 		p := w.newProcess(n)
-		for i, key := range all {
+		for _, key := range all {
 			for range waitersOfEach {
-				w.waiting.Go(func() {
-					w.turn(p, "a waiter", key)
-					w.mu.Lock()
-					defer w.mu.Unlock()
-					if now := time.Now(); i < len(w.here) && now.After(w.last) {
-						w.last = now
-					}
-				})
+				w.waiting.Go(func() { w.turn(p, "a waiter", key) })
 			}
 		}
 		for _, key := range all {
@@ -78,10 +69,6 @@ func (w *waiters) start() {
 	}
 }
 
-func (w *waiters) prepare() {}
-
-func (w *waiters) replaced() {}
-
 func (w *waiters) finish() {
 	served := make(chan struct{})
 	w.group.Go(func() {
@@ -89,9 +76,6 @@ func (w *waiters) finish() {
 		close(served)
 	})
 	suite.AwaitClosed(w.t, "all waiters are served", served)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.figures.last = w.last.Sub(w.at)
 }
 
 // handOffs is the part of two processes that hand a lock of the master to each other.
@@ -175,10 +159,6 @@ func (h *handOffs) settle() {
 	}
 }
 
-func (h *handOffs) prepare() {}
-
-func (h *handOffs) replaced() {}
-
 func (h *handOffs) finish() {
 	var before [2]int
 	for i, p := range h.processes {
@@ -190,7 +170,7 @@ func (h *handOffs) finish() {
 		bothNotified := h.processes[0].count(handed, h.key) > before[0] && h.processes[1].count(handed, h.key) > before[1]
 		return bothNotified || h.t.Failed() // each further hand-off would report the same failure
 	})
-	h.figures.note("hand-offs work after %d turns", h.turns-first)
+	h.note("hand-offs work after %d turns", h.turns-first)
 	holder := h.turns % 2
 	h.release(holder)
 	suite.Eventually(h.t, "the last process has the lock", func() bool { return len(h.leases[1-holder]) == 1 })
