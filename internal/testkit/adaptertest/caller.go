@@ -1,7 +1,10 @@
+// Package adaptertest holds helpers that the tests of several adapters use. Cases that
+// all adapters have in common are in tests/conformance.
 package adaptertest
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -37,5 +40,84 @@ func CheckCaller(t *testing.T, locks *core.Locker, handler http.Handler, caller 
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil))
 	if !closed {
 		t.Error("the handler has not run")
+	}
+}
+
+// ForeignOption is an option of an adapter that does not exist.
+type ForeignOption struct{}
+
+// ReqlockOption marks an option of reqlock.
+func (ForeignOption) ReqlockOption() {}
+
+// ForeignOptionText is a part of the panic of an adapter that gets a ForeignOption.
+const ForeignOptionText = "adaptertest.ForeignOption is an option of another adapter"
+
+// WantPanic fails the test unless a registration panics with an error of reqlock that
+// contains a text.
+func WantPanic(tb testing.TB, register func(), want string) {
+	tb.Helper()
+	text := PanicText(register)
+	if !strings.HasPrefix(text, "reqlock: ") || !strings.Contains(text, want) {
+		tb.Errorf("panic %q does not contain %q", text, want)
+	}
+}
+
+// PanicText returns the text of the panic of a function, or "".
+func PanicText(f func()) (text string) {
+	defer func() {
+		switch caught := recover().(type) {
+		case string:
+			text = caught
+		case error:
+			text = caught.Error()
+		}
+	}()
+	f()
+	return ""
+}
+
+// Pay sends a POST request with an Idempotency-Key to a handler.
+func Pay(tb testing.TB, h http.Handler, path, key, body string) *httptest.ResponseRecorder {
+	tb.Helper()
+	r := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("Idempotency-Key", key)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// WantProblem fails the test unless an answer is the problem document of a refusal,
+// without Key.
+func WantProblem(tb testing.TB, w *httptest.ResponseRecorder, status int, code string) {
+	tb.Helper()
+	var problem struct {
+		Status int
+		Code   string
+	}
+	err := json.Unmarshal(w.Body.Bytes(), &problem)
+	header := w.Header()
+	if err != nil || w.Code != status || problem.Status != status || problem.Code != code ||
+		header.Get("Content-Type") != "application/problem+json" || header.Get("Cache-Control") != "no-store" {
+		tb.Errorf("%d %v %s, want %d %s (%v)", w.Code, header, w.Body, status, code, err)
+	}
+	if strings.Contains(w.Body.String(), Key) {
+		tb.Errorf("the answer contains the key: %s", w.Body)
+	}
+}
+
+// WantLoss fails the test unless an answer is the problem that a handler's client gets if the
+// handler has lost its lease. "" is an answer of the handler's own.
+func WantLoss(tb testing.TB, w *httptest.ResponseRecorder, code string) {
+	tb.Helper()
+	statuses := map[string]int{
+		"lease_lost": http.StatusInternalServerError, "outcome_unknown": http.StatusConflict, "unavailable": http.StatusServiceUnavailable,
+		"completed_unreplayable": http.StatusConflict,
+	}
+	if code != "" {
+		WantProblem(tb, w, statuses[code], code)
+	}
+	mayRetry, isProblem := w.Header().Get("Retry-After") != "", strings.Contains(w.Body.String(), `"code"`)
+	if mayRetry != (code == "unavailable") || isProblem != (code != "") || w.Header().Get("Location") != "" {
+		tb.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }

@@ -82,3 +82,102 @@ var (
 func Request(token string) AnyRequest {
 	return AnyRequest{Key: "k", Token: token, TTL: TTL, Claim: Claim, Bound: 5 * time.Second, Join: true, WithHolder: true}
 }
+
+// An AnyRequest has the fields of all requests of a store. A test sends one of them as
+// different transitions, and a fake store shows each request that it received as one.
+type AnyRequest struct {
+	Key, Token         string
+	Limit              store.Limit
+	TTL, Bound         time.Duration
+	Inline, WithHolder bool
+	Claim              time.Duration
+	Join               bool
+	Fences             int
+	Waiter             string
+	NoWaiters          bool
+	Rejoin             string
+	Keep               time.Duration // of a Release or a Resolve
+	Attempt            *store.Attempt
+	Ending             store.Ending
+	Record             []byte
+	Seen               string
+	Resolution         store.Resolution
+}
+
+// Target returns the fields that most requests share.
+func (r AnyRequest) Target() store.Target {
+	return store.Target{Key: r.Key, Limit: r.Limit, Token: r.Token, TTL: r.TTL, Bound: r.Bound}
+}
+
+// Take returns the request as a Take.
+func (r AnyRequest) Take() store.TakeRequest {
+	return store.TakeRequest{Target: r.Target(), Inline: r.Inline, WithHolder: r.WithHolder}
+}
+
+// Enqueue returns the request as an Enqueue.
+func (r AnyRequest) Enqueue() store.EnqueueRequest {
+	return store.EnqueueRequest{
+		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, Join: r.Join, Fences: r.Fences, Waiter: r.Waiter, Attempt: r.Attempt,
+	}
+}
+
+// Renew returns the request as a Renew.
+func (r AnyRequest) Renew() store.RenewRequest {
+	return store.RenewRequest{Target: r.Target(), Fences: r.Fences, Attempt: r.Attempt}
+}
+
+// Release returns the request as a Release. With an Attempt and no Ending, it is an abort.
+func (r AnyRequest) Release() store.ReleaseRequest {
+	if r.Attempt != nil && r.Ending == store.NoEnding {
+		r.Ending = store.Abort
+	}
+	return store.ReleaseRequest{
+		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, NoWaiters: r.NoWaiters, Rejoin: r.Rejoin, Keep: r.Keep, Waiter: r.Waiter,
+		Attempt: r.Attempt, Ending: r.Ending, Record: r.Record,
+	}
+}
+
+// Resolve returns the request as a Resolve.
+func (r AnyRequest) Resolve() store.ResolveRequest {
+	return store.ResolveRequest{
+		Key: r.Key, Bound: r.Bound, Seen: r.Seen, Resolution: r.Resolution, Keep: r.Keep, Record: r.Record,
+	}
+}
+
+// Outcome returns the request as an Outcome.
+func (r AnyRequest) Outcome() store.OutcomeRequest {
+	return store.OutcomeRequest{Key: r.Key, Bound: r.Bound}
+}
+
+// OfTake returns a Take as an AnyRequest.
+func OfTake(r store.TakeRequest) AnyRequest {
+	a := ofTarget(r.Target)
+	a.Inline, a.WithHolder = r.Inline, r.WithHolder
+	return a
+}
+
+// OfEnqueue returns an Enqueue as an AnyRequest.
+func OfEnqueue(r store.EnqueueRequest) AnyRequest {
+	a := ofTarget(r.Target)
+	a.Inline, a.Claim, a.Join, a.Fences, a.Waiter, a.Attempt = r.Inline, r.Claim, r.Join, r.Fences, r.Waiter, r.Attempt
+	return a
+}
+
+// OfRenew returns a Renew as an AnyRequest.
+func OfRenew(r store.RenewRequest) AnyRequest {
+	a := ofTarget(r.Target)
+	a.Fences, a.Attempt = r.Fences, r.Attempt
+	return a
+}
+
+// OfRelease returns a Release as an AnyRequest.
+func OfRelease(r store.ReleaseRequest) AnyRequest {
+	a := ofTarget(r.Target)
+	a.Inline, a.Claim, a.NoWaiters, a.Rejoin, a.Waiter = r.Inline, r.Claim, r.NoWaiters, r.Rejoin, r.Waiter
+	a.Attempt, a.Ending, a.Record, a.Keep = r.Attempt, r.Ending, r.Record, r.Keep
+	return a
+}
+
+func ofTarget(t store.Target) AnyRequest {
+	return AnyRequest{Key: t.Key, Limit: t.Limit, Token: t.Token, TTL: t.TTL, Bound: t.Bound}
+}

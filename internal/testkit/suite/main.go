@@ -1,3 +1,14 @@
+// Package suite runs the tests of a package with the settings of this project.
+//
+// Each package of tests has one line:
+//
+//	func TestMain(m *testing.M) { suite.Main(m) }
+//
+// It runs parallel tests sixteen at a time, because most of them wait, and it fails if
+// goroutines are left. There are two tiers: go test ./... runs the fast tier, and
+// REQLOCK_FULL=1 go test ./... runs all tests. A test that is long by nature calls
+// [Full], which skips it in the fast tier. A test that waits for a condition calls
+// [Eventually].
 package suite
 
 import (
@@ -9,6 +20,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -102,4 +114,21 @@ func OnExit(function func()) {
 	exits.mu.Lock()
 	defer exits.mu.Unlock()
 	exits.functions = append(exits.functions, function)
+}
+
+// lastDial is how long a closed client of go-redis may keep a goroutine. A client whose
+// server was down dials once a second, and detects only then that it was closed.
+const lastDial = 3 * time.Second
+
+// Leaks waits at most this long until no goroutine is left, except those that the options of
+// goleak ignore. It returns an error that names the goroutines that are left, or nil. goleak
+// itself waits half a second, which is too short on a busy machine, and for clients of a server
+// that was killed.
+func Leaks(patience time.Duration, ignore ...goleak.Option) error {
+	for begun := time.Now(); ; {
+		err := goleak.Find(ignore...)
+		if err == nil || time.Since(begun) > patience {
+			return err
+		}
+	}
 }
