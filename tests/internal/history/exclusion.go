@@ -68,10 +68,10 @@ func (h Holds) Exclusion() (violations []string) {
 }
 
 // Encounters returns the holds that were granted while another holder was in the critical section,
-// unless one of the two was informed that its lock was lost, or killed. A holder that outlives its
-// lease without being informed is in no overlap, and here.
+// whether they trusted the lock or not, unless one of the two was informed that its lock was lost, or
+// killed. So a holder that outlives its lease without being informed is found.
 func (h Holds) Encounters() (violations []string) {
-	for _, holds := range h.Granted() {
+	for _, holds := range h.byGrant((*Hold).IsServed) {
 		var inside Holds
 		for _, one := range holds {
 			inside = slices.DeleteFunc(inside, func(first *Hold) bool { return first.Left <= one.Granted })

@@ -76,11 +76,12 @@ func TestChecksFindEachViolation(t *testing.T) {
 		"a holder that was informed stays after its lease": {
 			history.Holds{with(with(held("a", 10, 20, 1), staying(23)), informed), held("b", 22, 30, 2)}, "",
 		},
-		"holds of two keys":                  {history.Holds{held("a", 10, 20, 1), with(held("b", 15, 20, 1), ofOtherKey)}, ""},
-		"a hold that ended before its grant": {history.Holds{held("a", 10, 20, 1), held("b", 15, 14, 0)}, ""},
-		"a fence that falls":                 {history.Holds{held("a", 10, 20, 2), held("b", 20, 30, 1)}, "fences leaseFences"},
-		"a fence given twice":                {history.Holds{held("a", 10, 20, 1), held("b", 20, 30, 1)}, "fences leaseFences"},
-		"a missing fence":                    {history.Holds{held("a", 10, 20, 1), held("b", 20, 30, 0)}, "fences leaseFences"},
+		"holds of two keys":                              {history.Holds{held("a", 10, 20, 1), with(held("b", 15, 20, 1), ofOtherKey)}, ""},
+		"a hold that ended before its grant":             {history.Holds{held("a", 10, 20, 1), with(held("b", 15, 14, 0), informed)}, ""},
+		"a hold that ended before its grant, uninformed": {history.Holds{held("a", 10, 20, 1), with(held("b", 15, 14, 0), staying(16))}, "encounters"},
+		"a fence that falls":                             {history.Holds{held("a", 10, 20, 2), held("b", 20, 30, 1)}, "fences leaseFences"},
+		"a fence given twice":                            {history.Holds{held("a", 10, 20, 1), held("b", 20, 30, 1)}, "fences leaseFences"},
+		"a missing fence":                                {history.Holds{held("a", 10, 20, 1), held("b", 20, 30, 0)}, "fences leaseFences"},
 		"a fence below an earlier one": {
 			history.Holds{held("a", 10, 20, 9), held("b", 20, 30, 2), held("c", 30, 40, 10)}, "fences leaseFences",
 		},

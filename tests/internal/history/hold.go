@@ -110,10 +110,13 @@ func (h *Hold) waitEnd() time.Duration {
 
 // Granted returns the holds of each key that their callers could trust, in the order of their
 // grants.
-func (h Holds) Granted() map[string]Holds {
+func (h Holds) Granted() map[string]Holds { return h.byGrant((*Hold).IsTrusted) }
+
+// byGrant returns some holds of each key, in the order of their grants.
+func (h Holds) byGrant(such func(*Hold) bool) map[string]Holds {
 	keys := map[string]Holds{}
 	for _, one := range h {
-		if one.IsTrusted() {
+		if such(one) {
 			keys[one.Key] = append(keys[one.Key], one)
 		}
 	}
