@@ -47,18 +47,6 @@
 //	one reply is late                            HoldReply(match)
 //	a pipeline breaks at a byte, either way      CutBatch(match, size, n, m)
 //
-// A typical test looks like this:
-//
-//	server := redistest.Start(t)
-//	proxy := redistest.NewProxy(t, server.Addr())
-//	client := proxy.Client(t)   // the client under test, on the bad network
-//	observer := server.Client(t) // without the proxy
-//
-//	dropped := proxy.DropReply(redistest.Named("SET"), redistest.CloseConn)
-//	... take the lock with client ...
-//	<-dropped
-//	... read the key with observer ...
-//
 // The clients keep the default retries of go-redis, because production code has them, too:
 // go-redis resends a SET whose reply is lost.
 //

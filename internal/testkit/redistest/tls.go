@@ -26,8 +26,7 @@ import (
 func StartTLS(tb testing.TB, args ...string) (server *Server, addr string, config *tls.Config) {
 	tb.Helper()
 	Program(tb)
-	authority := newAuthority(tb)
-	cert, key := authority.issue(tb, tb.TempDir())
+	config, cert, key := newCertificate(tb)
 	for range startAttempts {
 		port, err := FreePort(tb)
 		if err != nil {
@@ -40,7 +39,7 @@ func StartTLS(tb testing.TB, args ...string) (server *Server, addr string, confi
 		}))
 		err = s.start()
 		if err == nil {
-			return s, addr, authority.trust()
+			return s, addr, config
 		}
 		switch log := s.log(); {
 		case hasNoTLS(log):
@@ -63,82 +62,39 @@ func hasNoTLS(log string) bool {
 // UntrustedTLS returns a TLS configuration that trusts no server of a test.
 func UntrustedTLS(tb testing.TB) *tls.Config {
 	tb.Helper()
-	return newAuthority(tb).trust()
+	config, _, _ := newCertificate(tb)
+	return config
 }
 
-// authority signs certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(tb testing.TB) authority {
+// newCertificate writes a certificate of this machine, which signs itself, and its key into files.
+// The configuration trusts it.
+func newCertificate(tb testing.TB) (config *tls.Config, certFile, keyFile string) {
 	tb.Helper()
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "redistest"},
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().Add(time.Hour),
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-		KeyUsage:              x509.KeyUsageCertSign,
-	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		tb.Fatalf("make a key: %v", err)
 	}
-	a := authority{template, key}
-	a.cert, _ = a.sign(tb, template, key)
-	return a
-}
-
-// sign signs a certificate, and returns it with its encoding.
-func (a authority) sign(tb testing.TB, template *x509.Certificate, key *ecdsa.PrivateKey) (*x509.Certificate, []byte) {
-	tb.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redistest"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		tb.Fatalf("sign a certificate: %v", err)
 	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		tb.Fatalf("read a certificate: %v", err)
-	}
-	return cert, der
-}
-
-func (a authority) issue(tb testing.TB, dir string) (certFile, keyFile string) {
-	tb.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		tb.Fatalf("make a key: %v", err)
-	}
-	_, der := a.sign(tb, &x509.Certificate{
-		SerialNumber: big.NewInt(2),
-		Subject:      pkix.Name{CommonName: "redis"},
-		NotBefore:    a.cert.NotBefore,
-		NotAfter:     a.cert.NotAfter,
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, key)
 	secret, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		tb.Fatalf("encode a key: %v", err)
 	}
-	certFile, keyFile = filepath.Join(dir, "redis.crt"), filepath.Join(dir, "redis.key")
-	for path, block := range map[string]*pem.Block{
-		certFile: {Type: "CERTIFICATE", Bytes: der},
-		keyFile:  {Type: "EC PRIVATE KEY", Bytes: secret},
-	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	certFile, keyFile = filepath.Join(tb.TempDir(), "redis.crt"), filepath.Join(tb.TempDir(), "redis.key")
+	for path, text := range map[string][]byte{certFile: cert, keyFile: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
 			tb.Fatalf("write a certificate: %v", err)
 		}
 	}
-	return certFile, keyFile
-}
-
-func (a authority) trust() *tls.Config {
 	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
-	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	roots.AppendCertsFromPEM(cert)
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, certFile, keyFile
 }
