@@ -3,7 +3,6 @@ package redistest
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -44,12 +43,6 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
-}
-
-func (r *recorder) reported() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.Join(r.errors, "\n")
 }
 
 func (r *recorder) Fatalf(format string, args ...any) {

@@ -93,7 +93,7 @@ func (r *Recorder) Lock(ctx context.Context, locks *core.Locker, op Op) (*Lease,
 		r.End(call, OutcomeOf(err, Granted), nil)
 		return nil, err
 	}
-	return r.granted(call, lease), nil
+	return r.granted(call, lease), nil //nolint:contextcheck // the context of the lease is watched
 }
 
 // Granted records a lease that its caller was granted just now, by a call that was not recorded.

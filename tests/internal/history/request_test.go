@@ -13,11 +13,13 @@ func correct() *history.Request {
 	return &history.Request{
 		Reruns: true,
 		Writes: []history.Op{
-			{Kind: history.Begin, Lease: "a", Number: 1}, {Kind: history.Begin, Lease: "b", Number: 2},
+			{Kind: history.Begin, Lease: "a", Number: 1},
+			{Kind: history.Begin, Lease: "b", Number: 2},
 			{Kind: history.Commit, Lease: "b", Record: "two"},
 		},
 		Answers: []history.Op{
-			{Outcome: history.Busy}, {Process: 2, Outcome: history.Granted, Record: "two"},
+			{Outcome: history.Busy},
+			{Process: 2, Outcome: history.Granted, Record: "two"},
 			{Process: 3, Outcome: history.Replayed, Record: "two"},
 		},
 		Effects:     []history.Effect{{ID: "charge-1", Lease: "a", Number: 1}, {ID: "charge-2", Lease: "b", Number: 2}},
@@ -29,8 +31,10 @@ func correct() *history.Request {
 func resolved(q *history.Request) {
 	q.Reruns, q.Effects[1].Number = false, 1
 	q.Writes = []history.Op{
-		{Kind: history.Begin, Lease: "a", Number: 1}, {Kind: history.Forget},
-		{Kind: history.Begin, Lease: "b", Number: 1}, {Kind: history.Commit, Lease: "b", Record: "two"},
+		{Kind: history.Begin, Lease: "a", Number: 1},
+		{Kind: history.Forget},
+		{Kind: history.Begin, Lease: "b", Number: 1},
+		{Kind: history.Commit, Lease: "b", Record: "two"},
 	}
 	q.Answers[0].Outcome = history.Interrupted
 }
