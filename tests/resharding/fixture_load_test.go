@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/internal/clock"
@@ -29,7 +31,7 @@ type load struct {
 	started   time.Time
 	tags      []string // hash tags, one for each slot
 	lockers   []*core.Locker
-	redirects redirects
+	tryAgains tryAgains
 	history   *history.Recorder
 
 	isStopped atomic.Bool
@@ -41,7 +43,7 @@ func newLoad(t *testing.T, cluster *redistest.Cluster, processes int, tags ...st
 	l := &load{t: t, started: time.Now(), tags: tags, history: history.NewRecorder()}
 	for range processes {
 		rdb := cluster.Client(t)
-		l.redirects.watch(rdb)
+		rdb.OnNewNode(func(node *redis.Client) { node.AddHook(&l.tryAgains) })
 		l.lockers = append(l.lockers, newLocker(t, rdb, core.WithTTL(leaseTTL)))
 	}
 	return l

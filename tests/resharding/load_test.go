@@ -76,7 +76,6 @@ func testLoad(t *testing.T, cluster *redistest.Cluster) {
 	for _, locks := range l.lockers {
 		closeLocker(t, locks)
 	}
-	t.Logf("%d replies MOVED, %d ASK, %d TRYAGAIN", l.redirects.moved.Load(), l.redirects.ask.Load(), l.redirects.tryAgain.Load())
 }
 
 func (l *load) move(t *testing.T, cluster *redistest.Cluster, i int, round loadRound) {
@@ -87,8 +86,8 @@ func (l *load) move(t *testing.T, cluster *redistest.Cluster, i int, round loadR
 	if round.isStaged {
 		for _, s := range stages {
 			s.reach(t, m)
-			before := l.redirects.tryAgain.Load()
-			suite.Eventually(t, "commands meet the stage: "+s.name, func() bool { return l.redirects.tryAgain.Load() >= before+5 })
+			before := l.tryAgains.n.Load()
+			suite.Eventually(t, "commands meet the stage: "+s.name, func() bool { return l.tryAgains.n.Load() >= before+5 })
 			if round.isSlow {
 				<-time.After(longStage)
 			}

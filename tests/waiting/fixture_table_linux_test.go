@@ -40,11 +40,10 @@ type headRow struct {
 
 // A processRow is what a process reports.
 type processRow struct {
-	ready     atomic.Int64 // it waits for the start
-	grants    atomic.Int64
-	commands  atomic.Int64    // sent to Redis, without those of the subscription
-	handovers [5]atomic.Int64 // by core.Handover
-	soak      soakRow
+	ready    atomic.Int64 // it waits for the start
+	grants   atomic.Int64
+	commands atomic.Int64 // sent to Redis, without those of the subscription
+	soak     soakRow
 }
 
 // A turnRow is a turn of a goroutine.

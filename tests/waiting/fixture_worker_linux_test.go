@@ -65,7 +65,7 @@ func TestWorker(t *testing.T) {
 	rdb.AddHook(commandCounter{&w.row.commands})
 	var err error
 	w.locks, err = core.New(rdb, core.WithTTL(o.TTL), core.WithCommandTimeout(o.Timeout),
-		core.WithFencing(o.Fencing), core.WithObserver(w.observe))
+		core.WithFencing(o.Fencing))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +110,6 @@ type worker struct {
 	table *table
 	row   *processRow
 	locks *core.Locker
-}
-
-func (w *worker) observe(event core.Event) {
-	if event.Kind == core.Acquired {
-		w.row.handovers[event.Handover].Add(1)
-	}
 }
 
 // takeTurn takes one turn and records it. It reports whether the turn had no error.

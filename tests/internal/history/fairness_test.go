@@ -15,16 +15,15 @@ func strict() history.Fairness { return history.Fairness{MinWait: 10 * ms} }
 // A turn is this many grants in a row of one process, each to another caller. The grants begin at a
 // time and have a pause between their beginnings, half of which is the section.
 type turn struct {
-	process    int
-	grants     int
-	from       time.Duration
-	pause      time.Duration
-	asked      time.Duration // by the first caller; the next ones ask 1 ns later each
-	longest    time.Duration // section of the first grant, if it is not half of the pause
-	resumed    time.Duration
-	episode    string
-	exchanged  bool // the first two callers asked in the reverse order
-	laterLease int  // a new lease begins after this many grants
+	process   int
+	grants    int
+	from      time.Duration
+	pause     time.Duration
+	asked     time.Duration // by the first caller; the next ones ask 1 ns later each
+	longest   time.Duration // section of the first grant, if it is not half of the pause
+	resumed   time.Duration
+	episode   string
+	exchanged bool // the first two callers asked in the reverse order
 }
 
 func (one turn) holds() (h history.Holds) {
@@ -37,9 +36,6 @@ func (one turn) holds() (h history.Holds) {
 		}
 		if i == 0 && one.longest > 0 {
 			hold.Ended = from + one.longest
-		}
-		if one.laterLease > 0 && i >= one.laterLease {
-			hold.Episode += " later"
 		}
 		h = append(h, hold)
 	}
@@ -61,33 +57,40 @@ const brief = 20 * time.Microsecond
 
 func TestMonopoliesAreFound(t *testing.T) {
 	t.Parallel()
-	waiting := turn{process: 1, grants: 1, from: 400 * ms, pause: ms, asked: ms} // until 400 ms
-	from := func(asked time.Duration) turn { one := waiting; one.asked = asked; return one }
-	slow := turn{process: 0, grants: 30, from: 20 * ms, pause: 2 * ms, asked: ms} // of 60 ms
-	ByLease, startup, late := strict(), strict(), strict()
-	ByLease.ByLease, startup.Startup, late.LatePercent = true, 30*ms, 50
+	from := func(asked time.Duration) turn {
+		return turn{process: 1, grants: 1, from: 400 * ms, pause: ms, asked: asked}
+	}
+	waiting := from(ms) // until 400 ms
+	grants := func(n int) turn { return turn{grants: n, from: 20 * ms, pause: brief, asked: ms} }
+	atThe40th := 20*ms + 40*brief
+	slow := turn{grants: 30, from: 20 * ms, pause: 2 * ms, asked: ms} // of 60 ms
+	section := func(took time.Duration) turn {
+		return turn{grants: 2, from: 20 * ms, pause: 60 * ms, asked: ms, longest: took}
+	}
 	resumed := waiting
 	resumed.resumed = 75 * ms
+	byLease, startup, late := strict(), strict(), strict()
+	byLease.ByLease, startup.Startup, late.LatePercent = true, 30*ms, 50
+	leases := []turn{grants(33), {grants: 33, from: 20*ms + 33*brief, pause: brief, asked: ms, episode: "later"}, waiting}
 	for name, test := range map[string]struct {
 		holds history.Holds
 		f     history.Fairness
 		want  int
 	}{
-		"65 grants while another process waits":           {all(turn{process: 0, grants: 65, from: 20 * ms, pause: brief, asked: ms}, waiting), strict(), 0},
-		"66 grants while another process waits":           {all(turn{process: 0, grants: 66, from: 20 * ms, pause: brief, asked: ms}, waiting), strict(), 1},
-		"66 grants while no process waits":                {all(turn{process: 0, grants: 66, from: 20 * ms, pause: brief, asked: ms}), strict(), 0},
-		"66 grants, and a waiter that came at the 40th":   {all(turn{process: 0, grants: 66, from: 20 * ms, pause: brief, asked: ms}, from(20*ms+40*brief)), strict(), 0},
-		"1000 grants, and a waiter that came at the 40th": {all(turn{process: 0, grants: 1000, from: 20 * ms, pause: brief, asked: ms}, from(20*ms+40*brief)), strict(), 1},
-		"60 ms while another process waits":               {all(slow, waiting), strict(), 1},
-		"60 ms, of which one section took 40 ms": {
-			all(turn{process: 0, grants: 2, from: 20 * ms, pause: 60 * ms, asked: ms, longest: 40 * ms}, waiting), strict(), 0,
-		},
+		"65 grants while another process waits":              {all(grants(65), waiting), strict(), 0},
+		"66 grants while another process waits":              {all(grants(66), waiting), strict(), 1},
+		"66 grants while no process waits":                   {all(grants(66)), strict(), 0},
+		"66 grants while a caller waits that was not served": {append(all(grants(66)), &history.Hold{Key: "k", Process: 1, Asked: ms}), strict(), 1},
+		"66 grants, and a waiter that came at the 40th":      {all(grants(66), from(atThe40th)), strict(), 0},
+		"1000 grants, and a waiter that came at the 40th":    {all(grants(1000), from(atThe40th)), strict(), 1},
+		"60 ms while another process waits":                  {all(slow, waiting), strict(), 1},
+		"60 ms, of which one section took 40 ms":             {all(section(40*ms), waiting), strict(), 0},
+		"60 ms, of which one section took 5 ms":              {all(section(5*ms), waiting), strict(), 1},
 		"60 ms while a process waits that has to connect":    {all(slow, waiting), startup, 0},
 		"60 ms while a process waits that was paused":        {all(slow, resumed), strict(), 0},
 		"60 ms in one of two turns, on a busy machine":       {all(slow, waiting), late, 0},
-		"66 grants of two leases, each of which is a turn":   {all(turn{process: 0, grants: 66, from: 20 * ms, pause: brief, asked: ms, laterLease: 33}, waiting), ByLease, 0},
-		"66 grants of two leases, both of which are a turn":  {all(turn{process: 0, grants: 66, from: 20 * ms, pause: brief, asked: ms, laterLease: 33}, waiting), strict(), 1},
-		"66 grants while a caller waits that was not served": {append(all(turn{process: 0, grants: 66, from: 20 * ms, pause: brief, asked: ms}), &history.Hold{Key: "k", Process: 1, Asked: ms}), strict(), 1},
+		"66 grants of two leases, each of which is a turn":   {all(leases...), byLease, 0},
+		"66 grants of two leases, both of which are a turn":  {all(leases...), strict(), 1},
 	} {
 		if found := test.f.Monopolies(test.holds); len(found) != test.want {
 			t.Errorf("%s: found %d, want %d: %q", name, len(found), test.want, found)
