@@ -3,6 +3,8 @@ package clock
 import (
 	"testing"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestAClockTurnsTimesIntoThoseOfNow(t *testing.T) {
@@ -18,3 +20,5 @@ func TestAClockTurnsTimesIntoThoseOfNow(t *testing.T) {
 		t.Errorf("a second takes %d", d)
 	}
 }
+
+func TestMain(m *testing.M) { suite.Main(m) }

@@ -186,23 +186,3 @@ func TestTurnsThatEndTooSoonAreFound(t *testing.T) {
 		}
 	}
 }
-
-func TestLongestGapIsInTheSpan(t *testing.T) {
-	t.Parallel()
-	h := history.Holds{held("a", 20, 30, 1), held("b", 120, 130, 2), held("c", 220, 230, 3)}
-	for _, test := range []struct {
-		from, to int64
-		want     time.Duration
-		why      string
-	}{
-		{0, 300, 100, "between two grants"},
-		{30, 110, 80, "no grant in the span"},
-		{110, 130, 10, "before the one grant, or after it"},
-		{200, 1000, 780, "after the last grant"},
-		{20, 230, 100, "the grant at the beginning does not count"},
-	} {
-		if got := h.LongestGap(test.from, test.to); got != test.want {
-			t.Errorf("%s: got %d, want %d", test.why, got, test.want)
-		}
-	}
-}

@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,8 +36,8 @@ func Load(path string, h any) error {
 // mostReported is how many violations of one check a test reports.
 const mostReported = 5
 
-// Report fails the test with the violations, by the names of their checks. It keeps the history of
-// a test that fails: go test -artifacts -outputdir=DIR prints where.
+// Report fails the test with the violations, by the names of their checks. With the flag -artifacts of
+// go test it keeps the history of a test that fails.
 func Report(t *testing.T, h History, violations map[string][]string) {
 	t.Helper()
 	for check, found := range violations {
@@ -48,7 +49,7 @@ func Report(t *testing.T, h History, violations map[string][]string) {
 			t.Errorf("%s: %s", check, violation)
 		}
 	}
-	if t.Failed() {
+	if kept := flag.Lookup("test.artifacts"); t.Failed() && kept != nil && kept.Value.String() == "true" {
 		path := filepath.Join(t.ArtifactDir(), "history.json")
 		t.Logf("the history is %s (%v)", path, Save(path, h))
 	}

@@ -67,26 +67,6 @@ func TestRecorderRecordsTurns(t *testing.T) {
 	}
 }
 
-func TestFailuresOfProcessesEndHolds(t *testing.T) {
-	t.Parallel()
-	h := history.History{
-		Ops: []history.Op{
-			{Process: 1, Kind: history.Lock, Key: "k", Call: 10, Return: 20, Outcome: history.Granted, Lease: "a"},
-			{Process: 1, Kind: history.Lock, Key: "k", Call: 15},
-			{Process: 2, Kind: history.Lock, Key: "k", Call: 15, Return: 60, Outcome: history.Granted, Lease: "b"},
-			{Process: 2, Kind: history.Release, Key: "k", Call: 70, Return: 75, Outcome: history.Lost, Lease: "b", ReliedUntil: 65},
-		},
-		ProcessFailures: []history.ProcessFailure{{Process: 1, From: 50}, {Process: 2, From: 30, To: 40}},
-	}
-	holder, waiter, paused := h.Holds()[0], h.Holds()[1], h.Holds()[2]
-	if !holder.Killed || holder.Ended != 50 || holder.Left != 50 || !waiter.Killed || waiter.IsServed() {
-		t.Errorf("of the killed process: %+v, %+v", holder, waiter)
-	}
-	if paused.Killed || paused.Resumed != 40 || paused.Ended != 65 || paused.Left != 70 || !paused.Lost {
-		t.Errorf("of the paused process: %+v", paused)
-	}
-}
-
 func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.json")
