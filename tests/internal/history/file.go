@@ -51,6 +51,9 @@ func Report(t *testing.T, h History, violations map[string][]string) {
 	}
 	if kept := flag.Lookup("test.artifacts"); t.Failed() && kept != nil && kept.Value.String() == "true" {
 		path := filepath.Join(t.ArtifactDir(), "history.json")
-		t.Logf("the history is %s (%v)", path, Save(path, h))
+		if err := Save(path, h); err != nil {
+			t.Error(err)
+		}
+		t.Logf("the history is %s", path)
 	}
 }

@@ -106,3 +106,22 @@ func TestOutcomeOfEachError(t *testing.T) {
 		}
 	}
 }
+
+// keptEnv is the path of a history that a test has kept, which is checked again.
+const keptEnv = "REQLOCK_HISTORY"
+
+func TestAKeptHistory(t *testing.T) {
+	path := os.Getenv(keptEnv)
+	if path == "" {
+		t.Skip(keptEnv + " is not set")
+	}
+	var h history.History
+	if err := history.Load(path, &h); err != nil {
+		t.Fatal(err)
+	}
+	holds := h.Holds()
+	history.Report(t, h, map[string][]string{
+		"exclusion": holds.Exclusion(), "limits": holds.Limits(), "encounters": holds.Encounters(), "fences": holds.Fences(),
+		"service": holds.Service(math.MaxInt64), "fairness": history.BusyMachine().Monopolies(holds), "order": holds.Overtakings(0),
+	})
+}
