@@ -73,22 +73,6 @@ func TestCutReachesFreshConnections(t *testing.T) {
 	}
 }
 
-func TestRoutes(t *testing.T) {
-	t.Parallel()
-	first, second := Start(t), Start(t)
-	proxy := NewProxy(t, first.Addr(), second.Addr())
-	routes := proxy.Routes()
-	if len(routes) != 2 || routes[first.Addr()] != proxy.Addr() {
-		t.Fatalf("got %v", routes)
-	}
-	dialWire(t, routes[second.Addr()]).send("SET k v")
-	awaitKey(t, second.Client(t), "k", "v")
-	clear(routes)
-	if len(proxy.Routes()) != 2 {
-		t.Error("the map is the proxy's own")
-	}
-}
-
 func TestRefuse(t *testing.T) {
 	t.Parallel()
 	proxy, _ := newPair(t)

@@ -6,27 +6,6 @@ import (
 	"time"
 )
 
-func TestEventuallyReturnsOnceTheConditionHolds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		calls := 0
-		Eventually(t, "three calls", func() bool { calls++; return calls == 3 })
-		if calls != 3 {
-			t.Errorf("%d calls", calls)
-		}
-	})
-}
-
-func TestEveryChecksOnceInEachPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		calls, begun := 0, time.Now()
-		Eventually(t, "three calls", Every(time.Second, func() bool { calls++; return calls == 3 }))
-		// Eventually itself looks up to a longPause later.
-		if took := time.Since(begun); calls != 3 || took < 2*time.Second || took > 2*(time.Second+longPause) {
-			t.Errorf("%d calls in %v", calls, took)
-		}
-	})
-}
-
 // failing is a testing.TB whose Fatalf panics.
 type failing struct {
 	testing.TB
@@ -46,20 +25,6 @@ func TestEventuallyFailsAfterAMinute(t *testing.T) {
 			}
 		}()
 		Eventually(f, "nothing", func() bool { return false })
-	})
-}
-
-func TestAwaitClosedReturnsOnceTheChannelIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		channel, begun := make(chan struct{}), time.Now()
-		time.AfterFunc(time.Second, func() { close(channel) })
-		if IsClosed(channel) {
-			t.Error("it is closed from the start")
-		}
-		AwaitClosed(t, "closed", channel)
-		if !IsClosed(channel) || time.Since(begun) != time.Second {
-			t.Errorf("returned after %v", time.Since(begun))
-		}
 	})
 }
 

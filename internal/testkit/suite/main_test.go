@@ -1,40 +1,15 @@
 package suite
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
 func TestMain(m *testing.M) { Main(m) }
-
-func TestSixteenParallelTestsRunAtATime(t *testing.T) {
-	want := 16
-	if cores := runtime.NumCPU(); Race && cores < 4 {
-		want = 4 * cores
-	}
-	if got := flag.Lookup("test.parallel").Value.String(); got != strconv.Itoa(want) && !strings.Contains(os.Getenv("GOFLAGS"), "parallel") {
-		t.Errorf("-parallel is %s, want %d", got, want)
-	}
-}
-
-func TestParallelSetsHowManyTestsRunAtATime(t *testing.T) {
-	before := parallel
-	defer func() { parallel = before }()
-	want := 32
-	if Race {
-		want = before
-	}
-	if Parallel(32); parallel != want {
-		t.Errorf("%d tests run at a time", parallel)
-	}
-}
 
 func TestLeaksWaitsForGoroutinesThatEnd(t *testing.T) {
 	time.AfterFunc(0, func() { time.Sleep(700 * time.Millisecond) }) // longer than goleak alone waits
