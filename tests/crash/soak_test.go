@@ -22,15 +22,6 @@ const (
 	seedEnv = "REQLOCK_SEED"
 )
 
-func soakTime(t *testing.T) time.Duration {
-	t.Helper()
-	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "2s"))
-	if err != nil {
-		t.Fatalf("%s: %v", soakEnv, err)
-	}
-	return lasts
-}
-
 func seed(t *testing.T) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(cmp.Or(os.Getenv(seedEnv), strconv.FormatUint(rand.Uint64(), 10)), 10, 64)
@@ -71,7 +62,7 @@ type job struct {
 // have a final answer.
 func TestProcessesAreKilledAtRandom(t *testing.T) {
 	suite.Full(t, "kills processes at random")
-	lasts, from := soakTime(t), seed(t)
+	lasts, from := suite.Duration(t, soakEnv, 2*time.Second), seed(t)
 	for name := range frameworks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,9 +3,7 @@ package crash
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -72,19 +70,6 @@ var steps = map[string]step{
 	},
 }
 
-func repetitions(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv(repetitionsEnv)
-	if text == "" {
-		return 1
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s: %q is no number of times", repetitionsEnv, text)
-	}
-	return n
-}
-
 // repetitionsEnv sets how many times each step is tested, as in "20".
 const repetitionsEnv = "REQLOCK_CRASHES"
 
@@ -124,7 +109,7 @@ func TestAProcessIsKilledAtEachStep(t *testing.T) {
 			survivors := []*process{s.start(t, nil, patiently), s.start(t, nil, patiently)}
 			s.loadScripts(survivors[0])
 			t.Run("killed when", func(t *testing.T) {
-				for range repetitions(t) {
+				for range suite.Count(t, repetitionsEnv, 1) {
 					for i, name := range slices.Sorted(maps.Keys(steps)) {
 						for _, one := range stepCases(s.framework, i, steps[name]) {
 							t.Run(fmt.Sprintf("%s, %s, waiter %v", name, one.policy, one.withWaiter), func(t *testing.T) {

@@ -1,10 +1,8 @@
 package failover
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,16 +14,6 @@ import (
 // soakEnv is how long the scenarios are repeated, such as "10m". Without it each scenario
 // runs once.
 const soakEnv = "REQLOCK_SOAK"
-
-// soakEnd returns when the last round may begin.
-func soakEnd(t *testing.T) time.Time {
-	t.Helper()
-	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "0s"))
-	if err != nil {
-		t.Fatalf("%s: %v", soakEnv, err)
-	}
-	return time.Now().Add(lasts)
-}
 
 // A master is replaced, in each way, while callers hold its locks, wait for them and
 // commit answers.
@@ -40,7 +28,7 @@ func TestAMasterIsReplaced(t *testing.T) {
 			}
 			t.Parallel()
 			d := start(t)
-			end := soakEnd(t)
+			end := time.Now().Add(suite.Duration(t, soakEnv, 0))
 			for round := 0; round == 0 || time.Now().Before(end); round++ {
 				for name, f := range failures { // in any order
 					if !f.runsOn(deployed) {

@@ -1,7 +1,6 @@
 package failover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,16 +81,11 @@ const failoversEnv = "REQLOCK_FAILOVERS"
 // replacement has the same result.
 func failovers(t *testing.T) int {
 	t.Helper()
-	usual := "1"
+	usual := 1
 	if suite.IsFull() {
-		usual = "3"
+		usual = 3
 	}
-	text := cmp.Or(os.Getenv(failoversEnv), usual)
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s: %q is no number of failovers", failoversEnv, text)
-	}
-	return n
+	return suite.Count(t, failoversEnv, usual)
 }
 
 // A master is replaced while only some of its replicas have its locks, and the holders are

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -172,10 +171,7 @@ const deployments = 4
 // restart, and skips the others.
 func runRows(t *testing.T, all, some []row, few int, test func(d *deployment, t *testing.T, name string, r row)) {
 	t.Helper()
-	duration, err := time.ParseDuration(cmp.Or(os.Getenv(soakEnv), "0s"))
-	if err != nil {
-		t.Fatalf("%s: %v", soakEnv, err)
-	}
+	duration := suite.Duration(t, soakEnv, 0)
 	rows := some
 	switch {
 	case duration > 0:

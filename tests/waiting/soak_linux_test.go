@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -69,12 +68,7 @@ func soakTime(t *testing.T, short time.Duration) time.Duration {
 	if suite.IsFull() {
 		usual = 4 * time.Second
 	}
-	text := cmp.Or(os.Getenv(soakEnv), usual.String())
-	duration, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatalf("%s: %v", soakEnv, err)
-	}
-	return duration
+	return suite.Duration(t, soakEnv, usual)
 }
 
 // Callers do everything that callers can do, while processes crash and subscriptions

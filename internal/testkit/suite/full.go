@@ -1,8 +1,10 @@
 package suite
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +37,29 @@ func Size(few, n int) int {
 		return n
 	}
 	return few
+}
+
+// Duration returns the duration in an environment variable, such as "2m", or the usual one if the
+// variable is not set. A wrong value fails the test.
+func Duration(tb testing.TB, variable string, usual time.Duration) time.Duration {
+	tb.Helper()
+	d, err := time.ParseDuration(cmp.Or(os.Getenv(variable), usual.String()))
+	if err != nil {
+		tb.Fatalf("%s: %v", variable, err)
+	}
+	return d
+}
+
+// Count returns the positive number in an environment variable, or the usual one if the variable is
+// not set. A wrong value fails the test.
+func Count(tb testing.TB, variable string, usual int) int {
+	tb.Helper()
+	text := cmp.Or(os.Getenv(variable), strconv.Itoa(usual))
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		tb.Fatalf("%s: %q is no positive number", variable, text)
+	}
+	return n
 }
 
 // RequireEnv is an environment variable that turns a missing program into a failure. CI sets it.
