@@ -3,7 +3,6 @@ package failover
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 const (
@@ -21,24 +21,22 @@ const (
 // waiters is the part of callers that wait for a lock when the master fails.
 type waiters struct {
 	*scenario
-	here, there []string // keys of the master, and of other masters
-	leases      []*core.Lease
-	waiting     sync.WaitGroup
+	waiting sync.WaitGroup
 }
 
 func (w *waiters) start() {
-	w.here = w.keysAt(w.master, w.name+"-queue", 3)
+	all := w.keysAt(w.master, w.name+"-queue", 3)
 	for _, other := range w.others(w.master) {
-		w.there = append(w.there, w.keysAt(other, w.name+"-queue", 2)...)
+		all = append(all, w.keysAt(other, w.name+"-queue", 2)...)
 	}
-	all := slices.Concat(w.here, w.there)
 	holder := w.newProcess(0).locks.With(core.WithTTL(2*shortTTL), core.WithFencing(true), core.WithWait(patience))
+	var leases []*history.Lease
 	for _, key := range all {
-		lease, err := holder.Lock(w.ctx, key)
+		lease, err := w.history.Lock(w.ctx, holder, history.Op{Name: "the holder before the waiters", Key: key})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.leases = append(w.leases, lease)
+		leases = append(leases, lease)
 	}
 	w.group.Go(func() { // also if the scenario is aborted
 		<-w.ctx.Done()
@@ -55,7 +53,7 @@ func (w *waiters) start() {
 			suite.Eventually(w.t, "the waiters wait", func() bool { return p.count(waiting, key) == waitersOfEach })
 		}
 	}
-	for _, lease := range w.leases {
+	for _, lease := range leases {
 		w.group.Go(func() {
 			select {
 			case <-w.failed:
