@@ -49,11 +49,7 @@ type Cluster struct {
 // returns when it accepts commands: after a bit more than two seconds, because a new
 // master accepts none before. The args are added to the
 // command line of every node. A --cluster-node-timeout among them is overwritten
-// as soon as the nodes run: the cluster sets its own.
-//
-// The processes end as those of [Start] do, and a test is skipped or fails
-// where redis-server is not installed as with Start. It takes Redis 7.0 or
-// newer.
+// as soon as the nodes run: the cluster sets its own. It takes Redis 7.0 or newer.
 func StartCluster(tb testing.TB, args ...string) *Cluster {
 	tb.Helper()
 	c := startNodes(tb, 2*clusterShards, slices.Concat(replicated([]string{

@@ -126,9 +126,6 @@ func joinAddr(address []any) string {
 // StartReplicated runs a master with one replica, on free loopback ports and without
 // persistence, and returns the master once the replica has its data. No sentinel watches
 // them. The args are added to the command line of both.
-//
-// The processes end as those of [Start] do, and a test is skipped or fails where
-// redis-server is not installed as with Start.
 func StartReplicated(tb testing.TB, args ...string) (master *Server) {
 	tb.Helper()
 	return StartReplicas(tb, 1, args...)[0]

@@ -108,13 +108,9 @@ func (p *Proxy) HoldCommand(match func(command []string) bool) (release func(), 
 // replies on the same connection. The server has executed the command. Other connections are not
 // affected. The channel seen is closed when the reply is held.
 //
-// After release the proxy forwards the reply, as a slow network does. The function release does
-// not wait until the client has received the reply. Further calls do nothing. If release is called
-// before the reply arrives, the reply is not held. If the client or the proxy closes the
-// connection, the held reply is lost.
-//
-// The rules for match are those of DropReply. If DropReply applies to the same command, the reply
-// is first held and then dropped. HoldReply and release are safe for concurrent use.
+// The rules for release and match are those of HoldCommand. Exception: if the client closes the
+// connection, the held reply is lost. If DropReply applies to the same command, the reply is first
+// held and then dropped.
 func (p *Proxy) HoldReply(match func(command []string) bool) (release func(), seen <-chan struct{}) {
 	hold := &rule{match: match, released: make(chan struct{}), happened: make(chan struct{})}
 	p.rules.add(&p.rules.replyHolds, hold)

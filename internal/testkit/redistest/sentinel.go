@@ -49,11 +49,7 @@ type Sentinels struct {
 // StartSentinel runs a master, two replicas and three sentinels with a quorum
 // of two on free loopback ports, without persistence, and returns when the
 // sentinels could replace the master: after about half a second. The args are
-// added to the command line of the master and the replicas.
-//
-// The processes end as those of [Start] do, and a test is skipped or fails
-// where redis-server is not installed as with Start. It takes Redis 7.0 or
-// newer.
+// added to the command line of the master and the replicas. It takes Redis 7.0 or newer.
 func StartSentinel(tb testing.TB, args ...string) *Sentinels {
 	tb.Helper()
 	program := Program(tb)
