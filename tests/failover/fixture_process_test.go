@@ -50,7 +50,7 @@ func newProcess(t *testing.T, client redis.UniversalClient, opts ...core.Option)
 }
 
 func (p *process) observe(event core.Event) {
-	name := ""
+	var name string
 	switch {
 	case event.Kind == core.Waiting:
 		name = waiting
