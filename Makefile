@@ -48,14 +48,12 @@ faults: ## the short fault campaign: some minutes
 models: ## all searches of the models, the large ones too: an hour
 	internal/redis/script/model/check.sh -all
 
-generate: ## write the generated texts again: the exported API, and the page of the fault campaign
+generate: ## write the generated texts again: the exported API
 	go generate ./tests/api
-	cd tests/faults && go generate ./internal/catalogue
 
 docs: ## check the links, the tables and the Go code of the pages, and the generated texts
 	go test -count=1 ./tests/layout ./tests/api ./tests/docs
 	cd tests/bench && go test -count=1 ./internal/migrating
-	cd tests/faults && go test -count=1 ./internal/catalogue
 	cd otellock && go test -count=1 -run Docs .
 	cd tests/otel && go test -count=1 -run ThePage .
 

@@ -14,9 +14,6 @@ import (
 )
 
 // Redis grants the lock, and the caller's deadline ends before the reply arrives.
-//
-//faults:row 2
-//faults:row 4: the context that has ended is the caller's
 func TestDeadlineEndsBeforeTheGrantArrives(t *testing.T) {
 	t.Parallel()
 	server, proxy, rdb := behindProxy(t)
@@ -44,8 +41,6 @@ func TestDeadlineEndsBeforeTheGrantArrives(t *testing.T) {
 
 // A SET arrives after its caller was refused, and after the release. Its reply causes another
 // release.
-//
-//faults:row 5
 func TestDelayedSetIsReleasedWhenItsReplyArrives(t *testing.T) {
 	t.Parallel()
 	server, proxy, rdb := behindProxy(t, readsLate)
@@ -87,8 +82,6 @@ func delaySet(proxy *redistest.Proxy) (d delayedSet) {
 
 // A SET arrives after its process has ended. No process reads the reply or releases the
 // key, so the key stays locked until its TTL ends.
-//
-//faults:row 5 limit: its reply is lost too
 func TestDelayedSetOfDeadProcessExpires(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
@@ -134,8 +127,6 @@ func executed(t *testing.T, admin *redis.Client, command string) (n int) {
 }
 
 // The reply to a release is lost. The second send finds no key, and that is not a loss.
-//
-//faults:row 10
 func TestLostReplyToReleaseIsNoLoss(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {

@@ -30,7 +30,6 @@ func configured(name, value string) func(*testing.T, *redis.Client) {
 	}
 }
 
-//faults:row 20, 22, 25: the error of Check
 func TestCheckNamesTheProblemOfAServer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -153,7 +152,6 @@ func TestCheckOfClosedLocker(t *testing.T) {
 	}
 }
 
-//faults:row 24
 func TestCheckWarnsOfEviction(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")

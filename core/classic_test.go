@@ -97,7 +97,6 @@ func takeTurns(t *testing.T, processes []*core.Locker, callers, turns int) {
 	}
 }
 
-//faults:row 9
 func TestReleaseByAnotherTokenFreesNothing(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Reuse(t).Client(t)

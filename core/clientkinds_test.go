@@ -15,8 +15,6 @@ import (
 
 // A cluster of one node takes plain clients and clients of a cluster. They receive hints by
 // different commands, and take turns all the same.
-//
-//faults:row 31: with two kinds of client of Redis
 func TestClientsOfDifferentKindsTakeTurns(t *testing.T) {
 	t.Parallel()
 	node := redistest.StartMasters(t, 1)[0]

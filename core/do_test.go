@@ -129,7 +129,6 @@ func locked(ctx context.Context, rdb redis.UniversalClient, keys ...string) int6
 	return (&deployment{prefix: "reqlock:"}).locked(ctx, rdb, keys...)
 }
 
-//faults:row 44
 func TestNestedLockSharesTheLock(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
@@ -242,7 +241,6 @@ func TestMaxHoldEndsTheContext(t *testing.T) {
 	release(t, lock(t, locks.With(core.WithMaxHold(time.Minute)), "k"))
 }
 
-//faults:row 42: only where it was chosen
 func TestFailOpenIsForFaultsOnly(t *testing.T) {
 	t.Parallel()
 	mini := miniredis.RunT(t)

@@ -53,10 +53,6 @@ var errorReplies = map[string]errorReply{
 // Each error reply of a server is a fault, and never contention. If the server recovers by
 // itself, a waiter waits until then. Otherwise the waiter is refused at once. Once the
 // server has recovered, locks work again.
-//
-//faults:row 19: READONLY, MASTERDOWN, NOREPLICAS, CLUSTERDOWN, LOADING
-//faults:row 20: BUSY, OOM, MISCONF, NOPERM, NOAUTH
-//faults:row 25: a replica replies READONLY
 func TestErrorReplyIsAFaultAndNotContention(t *testing.T) {
 	t.Parallel()
 	for prefix, reply := range errorReplies {

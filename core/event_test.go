@@ -209,7 +209,6 @@ func TestSlogObserverWarnsOnce(t *testing.T) {
 	}
 }
 
-//faults:row 41
 func TestCloseDrains(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))

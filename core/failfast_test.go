@@ -78,7 +78,6 @@ func queueWaiter(t *testing.T, locks *core.Locker, master *redistest.Server, key
 	return held, waiter
 }
 
-//faults:row 34
 func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]struct {

@@ -93,9 +93,6 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 }
 
 // TestOnEachKindOfRedis runs each case on each kind of Redis.
-//
-//faults:row 21: "fences rise after their counter was lost"
-//faults:row 44: "several keys"
 func TestOnEachKindOfRedis(t *testing.T) {
 	t.Parallel()
 	for _, kind := range redistest.Kinds() {

@@ -13,8 +13,6 @@ import (
 
 // The first send of Forget takes effect, and its reply is lost. The second send must not report
 // that nothing has changed.
-//
-//faults:row 45: an operator's Forget whose reply is lost
 func TestForgetWhoseReplyIsLost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -16,12 +16,6 @@ import (
 // Redis loses a key that is held, and another holder gets the lock. The first lease is lost
 // at its next renewal. Its release does not touch the key of the second holder, and its
 // fencing number is lower.
-//
-//faults:row 9: a release after the loss
-//faults:row 15 emulated: PEXPIRE 1 stands for a server's clock that jumps forward
-//faults:row 16 loss
-//faults:row 24 loss: a real server evicts the lock, with two policies
-//faults:row 26 loss: DEL, FLUSHALL, and a value that another client has written
 func TestLeaseIsLostWithItsKey(t *testing.T) {
 	t.Parallel()
 	const ttl = 4 * time.Second // renewed after 1.3 s
@@ -103,8 +97,6 @@ func evicts(policy string) func(*testing.T, *redistest.Server, *redis.Client) fu
 // After the clock of a server fell back, keys live for longer, and renewals do not shorten
 // the TTL. The lease is still valid only as long as the holder's clock says, and its
 // release frees the key.
-//
-//faults:row 15 emulated: PEXPIRE by an hour stands for a server's clock that falls back
 func TestReleaseFreesKeyAfterServerClockFellBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)
@@ -125,8 +117,6 @@ func TestReleaseFreesKeyAfterServerClockFellBack(t *testing.T) {
 
 // ValidUntil has a reading of the monotonic clock, however the lease was granted or
 // extended. So a change of the wall clock does not move it.
-//
-//faults:row 15: the wall clock of a client
 func TestValidityUsesTheMonotonicClock(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)

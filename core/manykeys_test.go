@@ -18,8 +18,6 @@ import (
 
 // Callers of two processes wait for thousands of locks. Each process subscribes on one
 // connection for each server. In the end there are no subscriptions.
-//
-//faults:row 28: after thousands of locks PUBSUB CHANNELS is empty
 func TestThousandsOfLocksLeaveNoSubscription(t *testing.T) {
 	suite.Full(t, "waits until idle subscriptions end, after 5 s")
 	t.Parallel()
@@ -101,8 +99,6 @@ func subscriptions(t *testing.T, admin redis.UniversalClient) (channels, connect
 }
 
 // Leases are renewed while their process takes and releases thousands of other locks.
-//
-//faults:row 33
 func TestLeasesSurviveThousandsOfOtherLocks(t *testing.T) {
 	t.Parallel()
 	const ttl = 4 * time.Second

@@ -11,8 +11,6 @@ import (
 
 // Redis is away for longer than the caller of Commit waits. The commit goes on, and copies in
 // the process get the answer.
-//
-//faults:row 47: the process lives
 func TestCommitGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, restart := range map[string]func(*redistest.Server){

@@ -168,8 +168,6 @@ func TestKeysOfALock(t *testing.T) {
 
 // With these clients, reqlock could look for a lock on another server than the one that has
 // it.
-//
-//faults:row 23, 25
 func TestNewRefusesUnsafeClients(t *testing.T) {
 	t.Parallel()
 	sentinels := &redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}}

@@ -55,7 +55,6 @@ func testHandlerOutlivesTTL(t *testing.T, servers *deployment) {
 	release(t, lease)
 }
 
-//faults:row 13
 func TestContextEndsBeforeTheNextGrant(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -109,7 +108,6 @@ func contextEndsBeforeTheNextGrant(t *testing.T, renew bool, cut func(*redistest
 	return ended
 }
 
-//faults:row 1
 func TestLostReplyLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]redistest.Mode{"closed": redistest.CloseConn, "silent": redistest.KeepConn} {
@@ -149,7 +147,6 @@ func TestLostReplyLeavesNoLock(t *testing.T) {
 	}
 }
 
-//faults:row 3, 4
 func TestLockReturnsWhenItsContextIsCanceled(t *testing.T) {
 	t.Parallel()
 	server, proxy, rdb := behindProxy(t, readsLate)
@@ -194,7 +191,6 @@ func testDeadlineDuringWait(t *testing.T, servers *deployment) {
 	release(t, lease)
 }
 
-//faults:row 34
 func TestPartitionedRedis(t *testing.T) {
 	t.Parallel()
 	_, proxy, rdb := behindProxy(t)

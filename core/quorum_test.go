@@ -98,8 +98,6 @@ func newQuorum(t *testing.T, clients []redis.UniversalClient, opts ...core.Optio
 
 // TestQuorum runs each case on the same servers, each with its own keys. The servers vote:
 // their quarantine is over.
-//
-//faults:row 7: two of them are the same server
 func TestQuorum(t *testing.T) {
 	t.Parallel()
 	servers := startServers(t, 3)

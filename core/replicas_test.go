@@ -154,7 +154,6 @@ func TestLocksOnReplicas(t *testing.T) {
 	})
 }
 
-//faults:row 18: the key is free again, and the error says how many have it
 func TestTooFewReplicasGrantNoLock(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		locks := newLocker(t, servers.connect(t), withoutReplica()...)

@@ -151,8 +151,6 @@ func testFencesRiseAfterLoss(t *testing.T, servers *deployment) {
 }
 
 // The server loses all data, or all scripts.
-//
-//faults:row 21
 func TestFencesRiseAfterFlush(t *testing.T) {
 	t.Parallel()
 	onKinds(t, func(t *testing.T, kind redistest.Kind) {
@@ -217,8 +215,6 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 }
 
 // The user may not subscribe, so waiters depend on their timers.
-//
-//faults:row 27: no message ever comes
 func TestWaitersAreServedWithoutPubSub(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)

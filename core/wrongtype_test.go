@@ -18,8 +18,6 @@ import (
 
 // A client replaces the lock by a list. The lease is lost in time, other callers get a fault,
 // and the list does not change.
-//
-//faults:row 26: the key has another type
 func TestKeyThatBecomesAList(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)

@@ -127,8 +127,6 @@ func TestContextTimeoutInsideLimitsTheHandler(t *testing.T) {
 // Echo's deprecated Timeout does not wait for its handler. Around the lock, the lock
 // is held until the handler returns. Behind the lock it cannot be tested: its
 // goroutine and the outer middlewares race for the context.
-//
-//faults:row 40
 func TestDeprecatedTimeoutOutsideKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

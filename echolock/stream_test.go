@@ -35,8 +35,6 @@ func get(t *testing.T, e *echo.Echo) *http.Response {
 }
 
 // The handler gets Echo's own Response with the server's own writer.
-//
-//faults:row 38
 func TestResponseIsNotWrapped(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -65,8 +63,6 @@ func TestResponseIsNotWrapped(t *testing.T) {
 
 // Server-sent events reach the client one by one, and the lock is held until the
 // handler returns.
-//
-//faults:row 39
 func TestServerSentEvents(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

@@ -56,8 +56,6 @@ func TestContextWithFallback(t *testing.T) {
 }
 
 // A copy of c keeps the lease, and its context ends with the lease.
-//
-//faults:row 37: the copy that Gin gives to goroutines
 func TestCopyOfContextKeepsTheLease(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

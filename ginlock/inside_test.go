@@ -19,8 +19,6 @@ import (
 
 // Handlers and locks behind Idempotent. What counts is how the request ended: as a refusal of
 // a lock inside, by the end of a context, or by an answer.
-//
-//faults:row 50: a lock inside refuses, or a context ends
 func TestHandlersInsideIdempotent(t *testing.T) {
 	t.Parallel()
 	const runs, replays, unknown = "a copy runs", "a copy gets the answer", "the outcome is unknown"

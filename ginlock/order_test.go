@@ -243,8 +243,6 @@ func TestDeadlineEndsTheWaitAndTheHandler(t *testing.T) {
 // http.TimeoutHandler around the engine answers before the handler returns, and the
 // lock is held until the handler returns. TimeoutHandler also answers when the
 // request's context ends; the test ends it in the handler.
-//
-//faults:row 40
 func TestTimeoutHandler(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

@@ -23,8 +23,6 @@ import (
 )
 
 // The handler has the same c.Writer as without the lock.
-//
-//faults:row 38
 func TestWriterIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

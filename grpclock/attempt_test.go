@@ -66,8 +66,6 @@ func checkNext(t *testing.T, conn *grpc.ClientConn, runs *atomic.Int32, want str
 
 // Each code is stored, leaves the outcome unknown, or frees the key by default. A handler,
 // WithUncertain and WithStored can change that, in this order.
-//
-//faults:row 50: codes of gRPC
 func TestWhichAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -181,8 +179,6 @@ func endedAs(code codes.Code) error {
 }
 
 // If a lock inside refuses the call, the key is free, unless the call ends in another way.
-//
-//faults:row 50: a lock inside refuses
 func TestRefusalInsideAnAttempt(t *testing.T) {
 	t.Parallel()
 	type chain = func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error)

@@ -122,8 +122,6 @@ func forEachCall(t *testing.T, test func(t *testing.T, key grpclock.KeyFunc,
 
 // A lost lock ends the context of a stream that took its lock with the first message,
 // also if the handler got the context before. tests/conformance has the other calls.
-//
-//faults:row 13: streams too
 func TestLostLeaseOfLateStream(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t, core.WithTTL(time.Second), core.WithWait(20*time.Second))

@@ -117,8 +117,6 @@ func TestStreamBehindItsFirstMessage(t *testing.T) {
 
 // A timeout interceptor that answers while its handler still runs belongs around the
 // lock. Inside, the lock ends with the answer.
-//
-//faults:row 40 limit: both orders
 func TestTimeoutInterceptor(t *testing.T) {
 	t.Parallel()
 	for name, outside := range map[string]bool{"outside": true, "inside": false} {

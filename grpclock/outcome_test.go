@@ -57,8 +57,6 @@ func failing(err error) grpclock.KeyFunc {
 }
 
 // Every outcome of a call that does not get its lock.
-//
-//faults:row 43: codes
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	taken := func(t *testing.T, e *env) {

@@ -45,8 +45,6 @@ func wantLease(t *testing.T, s grpc.ServerStream) {
 }
 
 // In a server stream the handler has its lock from the beginning.
-//
-//faults:row 43
 func TestServerStream(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)

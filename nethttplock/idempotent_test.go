@@ -69,7 +69,6 @@ func TestIdempotentRegistrations(t *testing.T) {
 	}
 }
 
-//faults:row 42: idempotent requests cannot choose it
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
 	locks := adaptertest.UnusedLocker(t)
@@ -175,8 +174,6 @@ func TestMiddlewareBehindIdempotent(t *testing.T) {
 
 // A TimeoutHandler inside Idempotent answers 503, which frees the key although the
 // handler still runs.
-//
-//faults:row 40 limit: inside Idempotent
 func TestTimeoutInsideIdempotentFreesTheKey(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)

@@ -19,8 +19,6 @@ import (
 )
 
 // The handler gets the server's own writer with all its interfaces.
-//
-//faults:row 38
 func TestWriterIsTheServersOwn(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)

@@ -20,8 +20,6 @@ func endless(next http.Handler) http.Handler {
 
 // If a goroutine runs longer than its handler, its context ends with the lock, even
 // if the request's own context does not end. It can then take a lock of its own.
-//
-//faults:row 37 limit
 func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)

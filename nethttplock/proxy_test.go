@@ -94,8 +94,6 @@ func TestIdempotentReverseProxy(t *testing.T) {
 
 // If the service could not be reached, a copy runs. If anything may have been sent, the
 // outcome is unknown, whatever the last error is.
-//
-//faults:row 50: a reverse proxy
 func TestReverseProxyThatReachesNoService(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

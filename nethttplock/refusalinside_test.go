@@ -44,8 +44,6 @@ type cancelKey struct{}
 
 // If a lock inside Idempotent refuses a request, the key is free, unless the request ends in
 // another way, or has run before.
-//
-//faults:row 50: a lock inside refuses
 func TestRefusalInsideIdempotent(t *testing.T) {
 	t.Parallel()
 	const runs, replays, unknown = 2, 1, -1 // what a copy does; the first two are charges

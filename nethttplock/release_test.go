@@ -15,8 +15,6 @@ import (
 // http.TimeoutHandler does not wait for its handler. Around the lock, the lock is
 // held until the handler returns; inside, the lock ends too early. TimeoutHandler
 // also returns when the request's context ends; the test ends it in the handler.
-//
-//faults:row 40 limit: both orders
 func TestTimeoutHandler(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -19,7 +19,6 @@ func TestMain(m *testing.M) {
 	suite.Main(m)
 }
 
-//faults:row 41: a whole service, during a deploy
 func TestAllGoesAsExpected(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

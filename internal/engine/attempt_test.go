@@ -83,7 +83,6 @@ func TestEachAttemptHasItsOwnToken(t *testing.T) {
 	})
 }
 
-//faults:row 49
 func TestMismatchIsCheckedFirst(t *testing.T) {
 	t.Parallel()
 	other := func(wait time.Duration) Request { return attempt("other", wait) }
@@ -131,7 +130,6 @@ func TestMismatchIsKnownFromTheGrant(t *testing.T) {
 	})
 }
 
-//faults:row 45
 func TestRecordOfDeadAttempt(t *testing.T) {
 	t.Parallel()
 	dead := fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 3}

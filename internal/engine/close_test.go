@@ -10,7 +10,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-//faults:row 41
 func TestCloseRefusesWaitersAndWaitsForHolders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,6 @@ import (
 
 var errNoCommitReply = &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
 
-//faults:row 10: an attempt that is done
-//faults:row 47
 func TestCommitIsRetried(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -154,7 +152,6 @@ func TestCommitOutlivesCaller(t *testing.T) {
 	})
 }
 
-//faults:row 46
 func TestCommitAfterLoss(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

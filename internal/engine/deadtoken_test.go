@@ -41,7 +41,6 @@ func TestTokenWithUnknownResultIsDead(t *testing.T) {
 	})
 }
 
-//faults:row 6: it is over on arrival
 func TestLateGrantIsReleased(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,6 @@ func acquiring(t *testing.T, e *Engine, r Request) <-chan error {
 	return result
 }
 
-//faults:row 34
 func TestNewCallersAreRefusedAtOnceInAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, 5 * time.Second, WaitForever} {

@@ -11,7 +11,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-//faults:row 34
 func TestFaultIsNotContention(t *testing.T) {
 	t.Parallel()
 	denied := &store.Fault{Err: errors.New("denied")}
@@ -243,7 +242,6 @@ func TestReleaseReturnsWhenContextEnds(t *testing.T) {
 	})
 }
 
-//faults:row 4, 8
 func TestReleaseIsSentAfterContextEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,6 @@ import (
 
 // Forged hints name many dead tokens while the server does not answer. The process
 // keeps few of them, and its own releases go on.
-//
-//faults:row 51
 func TestReleasesByForgedHintsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s, _ := newEngine()
@@ -60,8 +58,6 @@ func TestReleasesByForgedHintsAreLimited(t *testing.T) {
 }
 
 // Forged hints arrive while the engine is being closed.
-//
-//faults:row 51
 func TestForgedHintsDoNotDelayClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -126,8 +122,6 @@ func TestHintOfWrongKeyDoesNotBlockDiscard(t *testing.T) {
 
 // A waiter leaves its queue at Close. Forged hints go on naming its token, and the
 // tokens of leases that are being released.
-//
-//faults:row 51
 func TestForgedHintsDoNotProlongReleases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

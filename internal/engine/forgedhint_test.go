@@ -19,8 +19,6 @@ func deadToken(t *testing.T, e *Engine) string {
 
 // Another client of the server publishes the token that the process issues next, and
 // publishes it again once it is issued. The releases are slow.
-//
-//faults:row 51
 func TestForgedHintReleasesNoLease(t *testing.T) {
 	t.Parallel()
 	for name, forge := range map[string]func(n int) string{

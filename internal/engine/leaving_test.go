@@ -89,7 +89,6 @@ func TestRefusalHasCauseOfContext(t *testing.T) {
 	}
 }
 
-//faults:row 2
 func TestGrantAfterCallerLeftIsReleased(t *testing.T) {
 	t.Parallel()
 	for _, transition := range []string{"take", "enqueue"} {

@@ -48,7 +48,6 @@ func waiterOf(key string, n int) Request {
 // storeDelay is how long a slow store takes to answer.
 const storeDelay = time.Millisecond
 
-//faults:row 32
 func TestWaitersOfOneKeyAreLimited(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T, *Engine, *fakeStore) (free func()){
@@ -92,7 +91,6 @@ func TestWaitersOfOneKeyAreLimited(t *testing.T) {
 	}
 }
 
-//faults:row 32
 func TestWaitersOfAllKeysAreLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

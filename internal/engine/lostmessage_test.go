@@ -13,8 +13,6 @@ import (
 
 // Each case loses the message that would have woken the waiter. A waiter checks the key
 // after recheckInterval and a quarter for jitter.
-//
-//faults:row 27
 func TestWaiterSurvivesLostMessage(t *testing.T) {
 	t.Parallel()
 	const most = recheckInterval + recheckInterval/4

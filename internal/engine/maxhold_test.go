@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-//faults:row 39: the longest hold
 func TestMaxHoldCancelsContextAndStopsRenewal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -192,7 +192,6 @@ func TestHandOffToLeavingCallerIsPassedOn(t *testing.T) {
 	})
 }
 
-//faults:row 30
 func TestWaitersSendNoCommands(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,6 @@ var errDown = &store.Fault{Temporary: true, Err: errors.New("down")}
 // validity is the validity of a lease of 10 s, by the package comment.
 const validity = 10*time.Second - 100*time.Millisecond - 2*time.Millisecond
 
-//faults:row 11: and not after its release
 func TestLeaseIsRenewedWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +108,6 @@ func TestLossIsReportedBeforeKeyExpires(t *testing.T) {
 	}
 }
 
-//faults:row 12
 func TestFailedRenewalsAreRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -152,7 +150,6 @@ func TestRenewalReportsTakenKey(t *testing.T) {
 	})
 }
 
-//faults:row 9
 func TestReleaseReportsTakenKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,8 +185,6 @@ func TestReleaseWaitsForRenewalInFlight(t *testing.T) {
 }
 
 // A lease that is renewed counts from the time when the renewal was sent.
-//
-//faults:row 6
 func TestRenewedLeaseCountsFromSending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -210,7 +205,6 @@ func TestRenewedLeaseCountsFromSending(t *testing.T) {
 	})
 }
 
-//faults:row 11
 func TestReleaseIsNotSentDuringRenewal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -107,8 +107,6 @@ func TestHangingRenewalsDoNotDelayLosses(t *testing.T) {
 
 // Renewals of a server that does not answer, such as one node of a Cluster, do not keep
 // the leases of other servers from being renewed.
-//
-//faults:row 29
 func TestSilentServerDoesNotStopOtherRenewals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -70,8 +70,6 @@ func TestReadersHoldBesideEachOther(t *testing.T) {
 }
 
 // A request for an exclusive lease is not reported as shared, and is refused beside readers.
-//
-//faults:row 52
 func TestExclusiveCallerIsRefusedBesideReaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,8 +96,6 @@ func TestExclusiveCallerIsRefusedBesideReaders(t *testing.T) {
 }
 
 // A process that holds all permits refuses a caller that may not wait without a command.
-//
-//faults:row 52
 func TestPermitsAreLimited(t *testing.T) {
 	t.Parallel()
 	for name, holders := range map[string]int{"in one process": 0, "in two processes": 1} {
@@ -183,8 +179,6 @@ func TestTriesAtOnceGetAllPermits(t *testing.T) {
 
 // A try does not pass a writer that waits, and is refused at once behind waiting readers of
 // its process.
-//
-//faults:row 54
 func TestTryDoesNotPassWaitingHead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -209,8 +203,6 @@ func TestTryDoesNotPassWaitingHead(t *testing.T) {
 }
 
 // The end of one shared lease costs its own holder only.
-//
-//faults:row 53
 func TestLossOfSharedLeaseCostsOneHolder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -240,8 +232,6 @@ func TestLossOfSharedLeaseCostsOneHolder(t *testing.T) {
 }
 
 // Each shared lease is renewed, and expires by itself.
-//
-//faults:row 53
 func TestSharedLeasesExpireByThemselves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

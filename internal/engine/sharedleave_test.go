@@ -12,8 +12,6 @@ import (
 
 // Waiters that leave take the places in the store's queue that are not needed any more with
 // them, while they are asked for and afterwards. The first waiters keep theirs.
-//
-//faults:row 55: those that give up
 func TestLeavingSharedWaitersLeaveStoreQueue(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"during the pause": 0, "during a request": 100 * time.Millisecond} {

@@ -43,8 +43,6 @@ func TestWaitingWriterEndsPassesOfSharedLeases(t *testing.T) {
 }
 
 // Readers that come back without end do not keep a writer of another process waiting.
-//
-//faults:row 54
 func TestWriterOfAnotherProcessIsNotStarvedByReaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,8 +127,6 @@ func TestRefusedReaderEndsPassesOfItsProcess(t *testing.T) {
 
 // A reader of the process is not starved by writers of the process that pass a lease, though
 // no other process waits.
-//
-//faults:row 54
 func TestReaderIsNotStarvedByPassesOfWriters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,8 +207,6 @@ func TestSharedLeasesPassInAnOutage(t *testing.T) {
 
 // A writer that dies while it is the first in the line delays readers for as long as the page
 // of readers and writers says.
-//
-//faults:row 55: a writer that has died
 func TestDeadWriterDelaysReaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

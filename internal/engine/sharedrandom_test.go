@@ -27,8 +27,6 @@ var mixes = [][]store.Limit{
 // that outlast a lease. There are never more holders than their limit, and none beside an
 // exclusive one. Every caller that waits is served, and nothing is left. The name of a run
 // is its seed.
-//
-//faults:row 56
 func TestLimitsAtRandom(t *testing.T) {
 	t.Parallel()
 	for seed := range suite.Size(2*fewRuns, allRuns/4) {

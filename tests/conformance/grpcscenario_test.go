@@ -67,8 +67,6 @@ var notOverGRPC = map[string]string{
 }
 
 // TestGRPCScenarios runs each row on a real server, over real connections.
-//
-//faults:row 45, 46, 47, 49, 50: over gRPC
 func TestGRPCScenarios(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

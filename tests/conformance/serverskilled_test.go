@@ -10,8 +10,6 @@ import (
 
 // All servers are killed before a request and restarted after its answer. This is a row of
 // the table that needs servers of its own.
-//
-//faults:row 42
 func TestAllServersAreKilled(t *testing.T) {
 	t.Parallel()
 	for _, kind := range redistest.Kinds() {

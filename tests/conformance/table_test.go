@@ -37,11 +37,6 @@ func table() []testCase {
 
 // TestTable runs each case on each framework, on each kind of Redis. It logs why a case does
 // not apply to a framework.
-//
-//faults:row 35, 36: how handlers end and clients go, on each framework and kind of Redis
-//faults:row 39: streams and hijacked connections
-//faults:row 42: 503 with Retry-After
-//faults:row 44: nested keys, and several
 func TestTable(t *testing.T) {
 	t.Parallel()
 	runTable(t, table(), frameworks())

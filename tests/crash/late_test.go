@@ -94,8 +94,6 @@ func (l *lateCommand) raceWithCommit(resolution core.Resolution) {
 }
 
 // A command arrives after the process that sent it was killed.
-//
-//faults:row 45, 46
 func TestACommandOfAKilledProcessArrivesLate(t *testing.T) {
 	t.Parallel()
 	s := newTestbed(t, "net/http")

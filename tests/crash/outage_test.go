@@ -10,9 +10,6 @@ import (
 )
 
 // Redis, or its data, is lost while a handler runs.
-//
-//faults:row 16 loss: idempotent requests
-//faults:row 47
 func TestRedisIsLostWhileAHandlerRuns(t *testing.T) {
 	t.Parallel()
 	s := newTestbed(t, "net/http")

@@ -98,8 +98,6 @@ type stepCase struct {
 
 // A process is killed at each step of a request. Duplicates of the request wait in other
 // processes, or come later.
-//
-//faults:row 45
 func TestAProcessIsKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	for name := range frameworks {

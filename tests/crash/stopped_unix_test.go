@@ -9,9 +9,6 @@ import (
 
 // A process is stopped in its handler for longer than its lease, and continues after
 // another attempt has begun.
-//
-//faults:row 14 limit: SIGSTOP in an idempotent request
-//faults:row 46
 func TestAProcessIsStoppedInItsHandler(t *testing.T) {
 	t.Parallel()
 	s := newTestbed(t, "net/http")

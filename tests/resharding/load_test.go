@@ -11,8 +11,6 @@ import (
 )
 
 // The tests share one cluster, in which each of them moves slots of its own.
-//
-//faults:row 23: under load
 func TestSlotsThatMove(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	for name, test := range map[string]func(*testing.T, *redistest.Cluster){

@@ -15,8 +15,6 @@ import (
 // In one second a holder, and 50 waiters of another process, send the renewals of the
 // holder and one safety check. On a busy machine the second may be longer: one more
 // command is allowed for each additional half second.
-//
-//faults:row 30
 func TestWaitersCostNothingWhileTheyWait(t *testing.T) {
 	t.Parallel()
 	const waiters = 50

@@ -41,8 +41,6 @@ return math.max(0, last - time[1] * 1000000 - time[2])`
 
 // A lock is taken as fast as possible while its fencing counter is deleted at random
 // times. REQLOCK_SOAK=1m makes each part last a minute.
-//
-//faults:row 21: at full speed
 func TestFencesRiseAtFullSpeed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

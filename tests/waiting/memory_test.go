@@ -20,10 +20,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-//faults:row 32: bytes for each waiter
 func TestMemoryOfManyWaiters(t *testing.T) { measureAlone(t, "waiters") }
 
-//faults:row 32: keys that nobody uses
 func TestIdleKeysLeaveNothing(t *testing.T) { measureAlone(t, "idle keys") }
 
 // measureAlone runs a measurement in a process of its own, because the other tests of this

@@ -29,7 +29,6 @@ func turn(t *testing.T, r *history.Recorder, locks *core.Locker, one history.Op,
 	}
 }
 
-//faults:row 31
 func TestFirstComeIsFirstServed(t *testing.T) {
 	t.Parallel()
 	const processes, goroutines = 4, 16

@@ -16,7 +16,6 @@ import (
 // The turns of each goroutine in the full tier.
 const manyTurns, someTurns = 500, 200
 
-//faults:row 31
 func TestFourProcessesTakeTurns(t *testing.T) {
 	for name, fencing := range map[string]bool{"with fencing": true, "without fencing": false} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +37,6 @@ func TestFourProcessesTakeTurns(t *testing.T) {
 	}
 }
 
-//faults:row 31: the dead are passed over
 func TestAProcessIsKilled(t *testing.T) {
 	checks := basicChecks()
 	if runsAlone(t) {
@@ -68,7 +66,6 @@ func TestAProcessIsKilled(t *testing.T) {
 	}
 }
 
-//faults:row 14 limit: SIGSTOP while it holds
 func TestAProcessStandsStill(t *testing.T) {
 	isAlone := runsAlone(t)
 	for name, test := range map[string]struct {
@@ -131,8 +128,6 @@ func (w *workers) stopForLong(process int) {
 }
 
 // A client that does not follow the protocol overwrites the value of the holder.
-//
-//faults:row 26
 func TestTheKeyIsTakenAway(t *testing.T) {
 	t.Parallel()
 	scenario{
@@ -152,7 +147,6 @@ func (w *workers) overwriteKey(process int) {
 	w.admin.Del(w.t.Context(), lockName)
 }
 
-//faults:row 27: again and again, under load
 func TestTheSubscriptionsAreCut(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -212,8 +206,6 @@ func TestTheFenceKeyIsDeleted(t *testing.T) {
 
 // After a loss of data two holders may trust their leases, so exclusion is not checked.
 // Their fences tell which holder is the later one.
-//
-//faults:row 16 loss: under load; fences rise, everybody is served
 func TestAllDataIsLost(t *testing.T) {
 	t.Parallel()
 	scenario{

@@ -13,8 +13,6 @@ import (
 
 // A waiter whose subscription breaks just before the release misses the notification. It
 // checks the lock again after it has resubscribed, long before its safety timer.
-//
-//faults:row 27
 func TestAMissedReleaseIsSeenAtTheNextSubscription(t *testing.T) {
 	t.Parallel()
 	const rounds, soon = 5, 500 * time.Millisecond

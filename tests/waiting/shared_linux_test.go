@@ -14,8 +14,6 @@ const streamTurns = 6000
 
 // In each process fifteen goroutines take leases of one kind without a pause, and one
 // goroutine waits for a lease of the other kind, again and again.
-//
-//faults:row 54: across processes
 func TestNobodyStarvesBehindAStream(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -50,7 +48,6 @@ func TestNobodyStarvesBehindAStream(t *testing.T) {
 	}
 }
 
-//faults:row 52: across processes
 func TestProcessesSharePermits(t *testing.T) {
 	s := scenario{
 		orders: newOrders(10*time.Second, 500*time.Millisecond, false, someTurns),

@@ -73,8 +73,6 @@ func TestFingerprintWithoutHost(t *testing.T) {
 }
 
 // Path, query and body each change the fingerprint.
-//
-//faults:row 49
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}

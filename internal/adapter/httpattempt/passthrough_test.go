@@ -54,7 +54,6 @@ func TestMethodsOfWrappedWritersAreFound(t *testing.T) {
 	}
 }
 
-//faults:row 38: Idempotent
 func TestHandlerCannotReachTheOuterWriter(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()

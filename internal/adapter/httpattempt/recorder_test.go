@@ -189,8 +189,6 @@ func TestWhatIsOfTheAnswerAlone(t *testing.T) {
 
 // An answer that fits exactly into a record is stored. An answer that is one byte longer is
 // sent at once.
-//
-//faults:row 48
 func TestAnswerOverTheLimitIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"Content-Type": {"text/plain"}, "Location": {"/payments/7"}}

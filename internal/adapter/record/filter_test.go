@@ -74,7 +74,6 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-//faults:row 50: headers
 func TestNeverReplayed(t *testing.T) {
 	t.Parallel()
 	for _, name := range never {

@@ -9,8 +9,6 @@ import (
 
 // Each status is stored, frees the key, or leaves the outcome unknown. A status that no
 // standard defines counts as the first one of its class, and one above 599 as a 5xx.
-//
-//faults:row 50: statuses
 func TestWhatAStatusSays(t *testing.T) {
 	t.Parallel()
 	frees := []int{401, 403, 408, 409, 423, 425, 429, 501, 503, 511}

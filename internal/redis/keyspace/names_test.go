@@ -73,7 +73,6 @@ func TestCheckPrefix(t *testing.T) {
 	}
 }
 
-//faults:row 23
 func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
 	for _, key := range []string{"", "a", "{", "}", "{}", "{a}", "a{b}c", "}{", "{}{a}", "a}b{c", "{a", "\x00\xff{\r\n}", "h:x", "{a}:q", "{a}:q:f", "a:r", "{a}:s", "a}b{c}:p", "{a:q", "a}:q"} {
 		f.Add("p:", key)

@@ -19,8 +19,6 @@ import (
 
 // A lane without replies does not delay another lane, and leaves it enough connections of the
 // pool.
-//
-//faults:row 29
 func TestRenewalsDoNotWaitForTakes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -115,8 +113,6 @@ func TestCloseWaitsForQueuedCalls(t *testing.T) {
 
 // A lease counts from the send of the command that granted it: not from the call, and not from the
 // reply.
-//
-//faults:row 6
 func TestReplyCarriesTimeOfSend(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

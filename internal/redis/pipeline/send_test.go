@@ -15,7 +15,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-//faults:row 1
 func TestLostReplyIsSurvived(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]redistest.Mode{"connection closed": redistest.CloseConn, "connection open": redistest.KeepConn} {

@@ -117,7 +117,6 @@ func TestForgedMessagesDoNothing(t *testing.T) {
 	}
 }
 
-//faults:row 28
 func TestAHundredKeysShareOneConnection(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)

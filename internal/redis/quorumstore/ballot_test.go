@@ -86,8 +86,6 @@ func textOf(o outcome[store.Answer]) string {
 // A lost ballot is withdrawn from each server that has voted or may have voted for it. done is
 // called after the known votes are withdrawn. The waiter stays in the queue, and the server
 // notifies no waiter.
-//
-//faults:row 7: votes that are no majority
 func TestLostBallotIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -145,8 +145,6 @@ func TestFailedReleaseIsRetriedUntilVoteExpires(t *testing.T) {
 // A forged hint makes the engine release the token of a ballot from another key. The ballot
 // continues: votes that arrive later are kept, a renewal asks for missing votes, and the
 // release of the ballot removes the waiter from the queues.
-//
-//faults:row 51
 func TestReleaseFromAnotherKeyKeepsBallot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -209,8 +207,6 @@ func TestVotesOfTwoKeysAreWithdrawn(t *testing.T) {
 
 // The waiter of the lease leaves the queues, and each server notifies its next waiter. A token
 // without a ballot is released, too.
-//
-//faults:row 7: a release
 func TestReleaseGoesToAllServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

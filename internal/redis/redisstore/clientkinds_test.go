@@ -14,8 +14,6 @@ import (
 // Behind ten dead waiters, a waiter gets the lock with the first release: no dead waiter costs
 // a claim, and each costs one message of each kind at most. This holds for both kinds of
 // clients on both sides, and for both kinds of leases.
-//
-//faults:row 31: the dead are passed over, with two kinds of client
 func TestWaiterOfEitherKindGetsTheLockBehindDeadOnes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)

@@ -30,7 +30,6 @@ func faultOf(t *testing.T, s *syncStore, bound time.Duration) *store.Fault {
 	return storetest.AsFault(t, err)
 }
 
-//faults:row 19, 20
 func TestServerErrorsAreClassified(t *testing.T) {
 	t.Parallel()
 	configure := func(settings ...string) func(*testing.T, *redis.Client) {
@@ -90,7 +89,6 @@ func testWaitAtReplicaIsTemporaryFault(t *testing.T, sentinels *redistest.Sentin
 	}
 }
 
-//faults:row 20: BUSY
 func TestBusyServerIsTemporaryFault(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--busy-reply-threshold", "10")

@@ -38,7 +38,6 @@ func reserve(t *testing.T, s *syncStore, turn, wanted int) block {
 	return block{got.Fence, int64(got.Fences)}
 }
 
-//faults:row 21
 func TestFences(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -121,7 +120,6 @@ func fencesRiseAtFullSpeed(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-//faults:row 16, 21
 func TestFencesRiseAfterRestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -12,8 +12,6 @@ import (
 
 // After a lost reply the transition is resent. The reply to the second send must be decoded with
 // the first one in mind.
-//
-//faults:row 1, 10: for each script
 func TestEachScriptSurvivesLostReply(t *testing.T) {
 	t.Parallel()
 	rejoined := storetest.Request(storetest.Me1)

@@ -8,7 +8,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-//faults:row 20: OOM, and the transitions that still succeed
 func TestServerWithoutMemoryRefusesOnlyNewLocks(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Reuse(t).Client(t)

@@ -9,7 +9,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-//faults:row 22
 func TestScriptsAreLoadedAgainAfterScriptFlush(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {

@@ -14,9 +14,6 @@ import (
 
 // The subtests share one cluster. Each subtest moves a slot of its own away from the first
 // master, and the client under test does not know of the move.
-//
-//faults:row 19: TRYAGAIN
-//faults:row 23
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)

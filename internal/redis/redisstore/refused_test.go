@@ -167,7 +167,6 @@ func checkRefused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncSt
 	}
 }
 
-//faults:row 26
 func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)

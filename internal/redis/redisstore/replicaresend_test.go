@@ -46,8 +46,6 @@ func TestCommandThatWaitsForReplicasIsSentOnce(t *testing.T) {
 }
 
 // A resent command writes again, so that the second WAIT counts its write.
-//
-//faults:row 1, 10: where replicas have to acknowledge it
 func TestResendAfterLostReplyIsAcknowledgedByReplicas(t *testing.T) {
 	t.Parallel()
 	sentinels := startReplicated(t)

@@ -77,7 +77,6 @@ func testGrantWritesAndWaitsOnOneConnection(t *testing.T, sentinels *redistest.S
 	}
 }
 
-//faults:row 18
 func TestGrantWithTooFewReplicasFails(t *testing.T) {
 	t.Parallel()
 	sentinels := startReplicated(t)

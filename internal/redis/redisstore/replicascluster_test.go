@@ -95,8 +95,6 @@ func TestBatchOfSeveralMastersWaitsOnEachMaster(t *testing.T) {
 }
 
 // A redirected command waits for the replicas of the node that the redirection names.
-//
-//faults:row 23: where replicas have to acknowledge it
 func TestRedirectsWithReplicas(t *testing.T) {
 	suite.Full(t, "repeats redirects where replicas have to acknowledge commands")
 	t.Parallel()

@@ -19,8 +19,6 @@ import (
 
 // The lease of each transition counts from the send of its command, not from the reply. Which
 // time that is, is tested in package pipeline.
-//
-//faults:row 6
 func TestLeaseCountsFromSend(t *testing.T) {
 	t.Parallel()
 	kept := storetest.Request(storetest.Me1)
@@ -100,8 +98,6 @@ func TestLeaseCountsFromSend(t *testing.T) {
 
 // A renewal and a release use another lane than takes, so they do not wait for one that
 // has no reply.
-//
-//faults:row 29
 func TestRenewalAndReleaseDoNotWaitForTake(t *testing.T) {
 	t.Parallel()
 	s, proxy, _ := behindProxy(t, storetest.LongReads)

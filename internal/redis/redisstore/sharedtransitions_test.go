@@ -111,7 +111,6 @@ var exclusiveBesideShared = []sharedTransition{
 	{name: "commit an attempt that has lost K to readers", before: "shared 9 | A1 C1 | B1*=9", listening: "C", do: commits("A1"), first: "not held", after: "shared 9 | C1 | B1*=9"},
 }
 
-//faults:row 53, 55, 56: leases that have ended, heads that are gone, and two limits
 func TestSharedTransitions(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {

@@ -183,8 +183,6 @@ func (w *walk) damage(t *testing.T) {
 }
 
 // The walk covers many states that no table has. The test checks the state after each command.
-//
-//faults:row 52, 56
 func TestRandomCommandsKeepSharedLeasesRight(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {

@@ -274,8 +274,6 @@ var transitions = []transitionTest{
 	},
 }
 
-//faults:row 9, 11: releases of others' keys, and renewals, which create none
-//faults:row 46: commits after another attempt has begun
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	storetest.OnEachServer(t, func(t *testing.T, rdb redis.UniversalClient) {

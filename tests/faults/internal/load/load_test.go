@@ -30,8 +30,6 @@ func outage(t *testing.T, c *requests, b *service, server *redistest.Server, wat
 
 // Redis is killed twice while thousands of requests are in flight. Each request gets a true
 // answer, no count is lost, and nothing is left.
-//
-//faults:row 42: under thousands of requests at once
 func TestRedisIsKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		args  []string
