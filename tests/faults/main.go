@@ -6,7 +6,6 @@
 //	go run . -long -for 8h                    for a night
 //	go run . -run 'name' -on server -seed 1   one run again; -count 20 for 20 times
 //	go run . -validate out/.../history.json   validate a kept history again
-//	go run . -mutants                         does the campaign find known mistakes?
 package main
 
 import (

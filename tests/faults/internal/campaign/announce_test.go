@@ -110,7 +110,7 @@ func TestRedisServerNeedNotBeOnPATH(t *testing.T) {
 func TestWithoutRedisServerNothingRuns(t *testing.T) {
 	t.Setenv("REQLOCK_REDIS_SERVER", "")
 	t.Setenv("PATH", t.TempDir())
-	for _, line := range []string{"-short", "-long", "-mutants", "-run ."} {
+	for _, line := range []string{"-short", "-long", "-run ."} {
 		var output strings.Builder
 		if code := Main(t.Context(), &output, strings.Fields(line)); code != exitUsage || !strings.Contains(output.String(), "redis-server") ||
 			strings.Count(output.String(), "\n") != 1 {

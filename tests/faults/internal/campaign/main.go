@@ -38,8 +38,6 @@ func Main(ctx context.Context, w io.Writer, args []string) (code int) {
 	switch s.Mode {
 	case Validate:
 		failed, err = validateFile(w, s.History)
-	case Mutants:
-		failed, err = testMutants(ctx, w, s)
 	case ByName, Short, Long:
 		c := &campaign{settings: s, runOne: runFault, w: w, table: Table{}}
 		failed, err = c.runPlan(ctx)

@@ -16,7 +16,7 @@ import (
 type Settings struct {
 	// Mode says what the program does.
 	Mode Mode
-	// Names matches the faults, or the mutants, to include; all by default.
+	// Names matches the faults to include; all by default.
 	Names *regexp.Regexp
 	// On lists the deployments to include.
 	On []fault.Deployment
@@ -28,7 +28,7 @@ type Settings struct {
 	Count int
 	// For is how long the long plan lasts.
 	For time.Duration
-	// Parallel is how many runs, or mutants, are executed at a time.
+	// Parallel is how many runs are executed at a time.
 	Parallel int
 	// Out is the directory for failures. History is the file to validate.
 	Out, History string
@@ -43,13 +43,12 @@ const (
 	Short
 	Long
 	Validate
-	Mutants
 )
 
 const usage = `Usage: faults [flags]
 
-Without -short, -long, -validate and -mutants it runs each fault that -run names, on
-each deployment that it can happen to.
+Without -short, -long and -validate it runs each fault that -run names, on each
+deployment that it can happen to.
 
 `
 
@@ -57,7 +56,7 @@ each deployment that it can happen to.
 // returns flag.ErrHelp if the command line asks for help.
 func Parse(w io.Writer, args []string) (Settings, error) {
 	s := Settings{Names: regexp.MustCompile("")}
-	var short, long, mutants bool
+	var short, long bool
 	var run, on string
 	flags := flag.NewFlagSet("faults", flag.ContinueOnError)
 	flags.SetOutput(w)
@@ -67,20 +66,19 @@ func Parse(w io.Writer, args []string) (Settings, error) {
 	}
 	flags.BoolVar(&short, "short", false, "the plan for each change: some minutes")
 	flags.BoolVar(&long, "long", false, "all faults on all deployments, until the time of -for is over")
-	flags.BoolVar(&mutants, "mutants", false, "build each mutant, or those that an argument names (a regular expression), and find its mistake")
 	flags.StringVar(&s.History, "validate", "", "validate the history in this `file` again")
 	flags.DurationVar(&s.For, "for", 8*time.Hour, "how long -long goes on")
 	flags.StringVar(&run, "run", "", "only faults whose names match this `regexp`")
 	flags.StringVar(&on, "on", "", "only on this `deployment`: there are "+fault.DeploymentNames())
 	flags.Uint64Var(&s.Seed, "seed", 0, "the seed of the first run (default a random one); with -count that of all")
 	flags.IntVar(&s.Count, "count", 1, "how often each fault is executed by name: with the -seed, or else with the seeds after a random one")
-	flags.IntVar(&s.Parallel, "parallel", 3, "how many runs, or mutants, are executed at a time; of runs on several servers or with more clients at most two, of runs on a quorum one")
+	flags.IntVar(&s.Parallel, "parallel", 3, "how many runs are executed at a time; of runs on several servers or with more clients at most two, of runs on a quorum one")
 	flags.StringVar(&s.Out, "out", defaultOut, "the `directory` for what is found")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
 	err := errors.Join(
-		s.setMode(map[Mode]bool{Short: short, Long: long, Mutants: mutants, Validate: s.History != ""}),
+		s.setMode(map[Mode]bool{Short: short, Long: long, Validate: s.History != ""}),
 		s.setNames(run, flags.Args()), s.setDeployments(on), s.checkNumbers())
 	if err != nil {
 		fmt.Fprintln(w, err)
@@ -100,7 +98,7 @@ func (s *Settings) setMode(asked map[Mode]bool) error {
 		switch {
 		case !is:
 		case s.Mode != ByName:
-			return errors.New("-short, -long, -validate and -mutants go one at a time")
+			return errors.New("-short, -long and -validate go one at a time")
 		default:
 			s.Mode = mode
 		}
@@ -110,12 +108,7 @@ func (s *Settings) setMode(asked map[Mode]bool) error {
 
 // setNames sets the pattern of names.
 func (s *Settings) setNames(run string, rest []string) (err error) {
-	switch {
-	case s.Mode == Mutants && run != "":
-		return errors.New("a mutant says itself which faults to -run; name mutants after -mutants")
-	case s.Mode == Mutants && len(rest) == 1:
-		run = rest[0]
-	case len(rest) > 0:
+	if len(rest) > 0 {
 		return fmt.Errorf("%q is too much", rest)
 	}
 	if s.Names, err = regexp.Compile(run); err != nil {

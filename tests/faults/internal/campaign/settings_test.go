@@ -23,10 +23,9 @@ func TestParse(t *testing.T) {
 		"-on sentinels -parallel 1":     {Mode: ByName, On: []fault.Deployment{fault.OnSentinels}, Count: 1, Parallel: 1, For: 8 * time.Hour, Out: "out"},
 		"-on quorum":                    {Mode: ByName, On: []fault.Deployment{fault.OnQuorum}, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
 		"-on cluster-replicas":          {Mode: ByName, On: []fault.Deployment{fault.OnClusterReplicas}, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
-		"-mutants":                      {Mode: Mutants, On: all, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
 		"-run ^kill -on server -seed 7": {Mode: ByName, On: []fault.Deployment{fault.OnServer}, Seed: 7, Seeded: true, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
 		"-short -seed 0":                {Mode: Short, On: all, Seeded: true, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
-		"-mutants -seed 18446744073709551615 fence": {Mode: Mutants, On: all, Seed: 1<<64 - 1, Seeded: true, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
+		"-seed 18446744073709551615":    {Mode: ByName, On: all, Seed: 1<<64 - 1, Seeded: true, Count: 1, Parallel: 3, For: 8 * time.Hour, Out: "out"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			var output bytes.Buffer
@@ -52,7 +51,7 @@ func TestParse(t *testing.T) {
 
 func TestParseNames(t *testing.T) {
 	for line, want := range map[string]string{
-		"-run ^kill$": "^kill$", "-short -run stop": "stop", "-mutants": "", "-mutants fence": "fence", "": "",
+		"-run ^kill$": "^kill$", "-short -run stop": "stop", "": "",
 	} {
 		got, err := Parse(&bytes.Buffer{}, strings.Fields(line))
 		if err != nil || got.Names.String() != want {
@@ -63,19 +62,16 @@ func TestParseNames(t *testing.T) {
 
 func TestBadUsageIsReported(t *testing.T) {
 	for line, says := range map[string]string{
-		"-short -long":         "one at a time",
-		"-mutants -validate f": "one at a time",
-		"-run (":               "missing closing",
-		"-mutants (":           "missing closing",
-		"-mutants -run a":      "after -mutants",
-		"-mutants a b":         "too much",
-		"-short a":             "too much",
-		"-on moon":             "the names are server, sentinels, cluster, quorum, sentinels-replicas and cluster-replicas",
-		"-count 0":             "-count",
-		"-parallel 0":          "-parallel",
-		"-long -for 0s":        "-for",
-		"-colour":              "not defined",
-		"-seed -1":             "invalid",
+		"-short -long":      "one at a time",
+		"-long -validate f": "one at a time",
+		"-run (":            "missing closing",
+		"-short a":          "too much",
+		"-on moon":          "the names are server, sentinels, cluster, quorum, sentinels-replicas and cluster-replicas",
+		"-count 0":          "-count",
+		"-parallel 0":       "-parallel",
+		"-long -for 0s":     "-for",
+		"-colour":           "not defined",
+		"-seed -1":          "invalid",
 	} {
 		t.Run(line, func(t *testing.T) {
 			var output bytes.Buffer
