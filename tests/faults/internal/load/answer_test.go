@@ -2,35 +2,31 @@ package load
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
-	"mime"
 	"net/http"
+	"strings"
+	"testing"
 	"time"
 )
 
-// A request is a request of a client.
+// A request is a request of a client, with its answer.
 type request struct {
 	name    string
 	url     string
-	once    string        // its idempotency key, or ""
-	wait    time.Duration // it must not be refused earlier, unless Redis is unavailable
-	started chan struct{} // closed when all requests may be sent
-}
+	payment string // its idempotency key, or ""
+	wait    time.Duration
 
-// An answer is the response to a request.
-type answer struct {
-	request  *request
-	at       time.Time
+	after    time.Duration // when the answer came, from when the gate was opened
 	status   int
-	code     string // the code of the problem, if the handler did not run
+	code     string // of the outcome, if the handler did not run
 	retry    bool   // it has Retry-After
-	body     string
 	replayed bool
-	err      error
+	body     string
+	err      error // there was no answer
 }
 
-// An outcome is the response to a request whose handler did not run.
+// An outcome is the answer to a request whose handler did not run.
 type outcome struct {
 	status int
 	retry  bool
@@ -46,95 +42,88 @@ var outcomes = map[string]outcome{
 	"outcome_unknown": {http.StatusConflict, false},
 }
 
-func (r *request) send(client *http.Client) answer {
-	a := answer{request: r}
-	a.err = a.get(client)
-	a.at = time.Now()
-	return a
-}
-
-func (a *answer) get(client *http.Client) error {
-	req, err := http.NewRequest(http.MethodPost, a.request.url, http.NoBody) //nolint:noctx // a client that waits for its answer, whatever comes
+// send sends the request, and records its answer.
+func (r *request) send(client *http.Client) error {
+	sent, err := http.NewRequest(http.MethodPost, r.url, http.NoBody) //nolint:noctx // a client that waits for its answer, whatever comes
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Request", a.request.name)
-	if a.request.once != "" {
-		req.Header.Set("Idempotency-Key", a.request.once)
+	sent.Header.Set("Request", r.name)
+	if r.payment != "" {
+		sent.Header.Set("Idempotency-Key", r.payment)
 	}
-	<-a.request.started
-	res, err := client.Do(req)
+	got, err := client.Do(sent)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	a.status, a.body = res.StatusCode, string(body)
-	a.retry, a.replayed = res.Header.Get("Retry-After") != "", res.Header.Get("Idempotent-Replayed") == "true"
-	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/problem+json" {
-		var problem struct {
-			Status int
-			Code   string
-		}
-		if err := json.Unmarshal(body, &problem); err != nil {
-			return err
-		}
-		if problem.Status != a.status {
-			return fmt.Errorf("status %d in an answer of %d", problem.Status, a.status)
-		}
-		a.code = problem.Code
+	defer func() { _ = got.Body.Close() }()
+	body, err := io.ReadAll(got.Body)
+	r.status, r.body = got.StatusCode, string(body)
+	r.retry, r.replayed = got.Header.Get("Retry-After") != "", got.Header.Get("Idempotent-Replayed") == "true"
+	if strings.HasPrefix(got.Header.Get("Content-Type"), "application/problem+json") {
+		var problem struct{ Code string }
+		err = errors.Join(err, json.Unmarshal(body, &problem))
+		r.code = problem.Code
 	}
 	return err
 }
 
-// kind returns the kind of the answer for the table.
-func (a *answer) kind() string {
+// violation returns what is wrong with the answer, or "". Ran has the requests whose
+// handlers ran, by name.
+func (r *request) violation(ran map[string]*request) string {
+	row, isKnown := outcomes[r.code]
 	switch {
-	case a.err != nil:
-		return "no answer"
-	case a.code != "":
-		return fmt.Sprintf("%d %s", a.status, a.code)
-	case a.replayed:
-		return fmt.Sprintf("%d replayed", a.status)
-	}
-	return fmt.Sprint(a.status)
-}
-
-// Facts are what is known about a run when its answers are checked.
-type facts struct {
-	byName       map[string]*request // by name
-	gateOpened   time.Time           // when the gate was opened
-	ran          map[string]int      // the number of runs of each request's handler
-	lostAttempts map[string]bool     // requests that stopped waiting because their attempt lost its lease
-}
-
-// fault describes what is wrong with the answer, or returns "".
-func (a *answer) fault(s *facts) string {
-	switch {
-	case a.err != nil:
-		return "no answer: " + a.err.Error()
-	case a.code != "":
-		row, known := outcomes[a.code]
-		switch {
-		case !known || row.status != a.status || row.retry != a.retry:
-			return "no row of the table"
-		case a.code == "outcome_unknown" && a.request.once == "":
-			return "an outcome of idempotent requests"
-		case s.ran[a.request.name] > 0:
-			return "a refusal of a request that ran"
-		case a.code != "outcome_unknown" && a.at.Sub(s.gateOpened) < a.request.wait && !s.lostAttempts[a.request.name]:
-			return "a refusal before the wait was over"
-		}
-	case a.status != http.StatusOK:
-		return "neither a success nor a problem"
-	case s.ran[a.body] == 0:
-		return "a success without a run of its handler"
-	case a.replayed:
-		if first := s.byName[a.body]; a.request.once == "" || first.once != a.request.once {
-			return "a replay of another request"
-		}
-	case a.body != a.request.name:
+	case r.err != nil:
+		return "no answer: " + r.err.Error()
+	case r.code == "" && r.status != http.StatusOK:
+		return "neither a success nor an outcome"
+	case r.code == "" && ran[r.body] == nil:
+		return "a success without a run"
+	case r.code == "" && r.replayed && (r.payment == "" || ran[r.body].payment != r.payment):
+		return "a replay of another request"
+	case r.code == "" && !r.replayed && r.body != r.name:
 		return "a success of another request"
+	case r.code == "":
+		return ""
+	case !isKnown || row.status != r.status || row.retry != r.retry:
+		return "no outcome of the table"
+	case r.code == "outcome_unknown" && r.payment == "":
+		return "an outcome of idempotent requests"
+	case ran[r.name] != nil:
+		return "a refusal of a request that ran"
+	case r.code != "outcome_unknown" && r.after < r.wait:
+		return "a refusal before the wait was over"
 	}
 	return ""
+}
+
+func TestViolationsOfAnswersAreFound(t *testing.T) {
+	t.Parallel()
+	first := &request{name: "b", payment: "k"}
+	ran := map[string]*request{"a": {name: "a"}, "b": first}
+	for name, test := range map[string]struct {
+		r    request
+		want string // "" is no violation
+	}{
+		"a success":                    {request{name: "a", status: http.StatusOK, body: "a"}, ""},
+		"a replay":                     {request{name: "c", payment: "k", status: http.StatusOK, body: "b", replayed: true}, ""},
+		"a refusal":                    {request{name: "d", status: http.StatusConflict, code: "busy", retry: true}, ""},
+		"an unknown outcome":           {request{name: "d", payment: "l", wait: longWait, status: http.StatusConflict, code: "outcome_unknown"}, ""},
+		"no answer":                    {request{name: "a", err: io.ErrUnexpectedEOF}, "no answer"},
+		"an error without a code":      {request{name: "d", status: http.StatusInternalServerError}, "neither"},
+		"a success without a run":      {request{name: "d", status: http.StatusOK, body: "d"}, "without a run"},
+		"another's success":            {request{name: "d", status: http.StatusOK, body: "a"}, "success of another"},
+		"a replay of another":          {request{name: "d", payment: "l", status: http.StatusOK, body: "b", replayed: true}, "replay of another"},
+		"a replay under a lock":        {request{name: "a", status: http.StatusOK, body: "a", replayed: true}, "replay of another"},
+		"an unknown code":              {request{name: "d", status: http.StatusConflict, code: "moon", retry: true}, "no outcome"},
+		"a code with another status":   {request{name: "d", status: http.StatusInternalServerError, code: "busy", retry: true}, "no outcome"},
+		"a refusal for good":           {request{name: "d", status: http.StatusConflict, code: "busy"}, "no outcome"},
+		"an unknown outcome of a lock": {request{name: "d", status: http.StatusConflict, code: "outcome_unknown"}, "idempotent"},
+		"a refusal of what ran":        {request{name: "a", status: http.StatusConflict, code: "busy", retry: true}, "that ran"},
+		"a refusal too early":          {request{name: "d", wait: longWait, status: http.StatusConflict, code: "busy", retry: true}, "before the wait"},
+	} {
+		if found := test.r.violation(ran); (found == "") != (test.want == "") || !strings.Contains(found, test.want) {
+			t.Errorf("%s: found %q, want %q", name, found, test.want)
+		}
+	}
 }

@@ -2,34 +2,97 @@ package load
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// outageTime is how long Redis is dead: longer than the command timeout, so that requests
-// with a short wait are refused, and much shorter than a TTL.
-const outageTime = time.Second
+const (
+	fewRequests, allRequests = 500, 5000
+	perAccount               = 5
 
-// outage kills Redis while requests are in flight, and restarts it.
-func outage(t *testing.T, c *requests, b *service, server *redistest.Server, watch *leakCheck) {
-	t.Helper()
-	inFlight, asleep := b.inFlight.Load(), b.sleeping.Load()
-	if inFlight == 0 {
-		t.Error("Redis is killed when no request is in flight")
-	}
-	t.Logf("after %v, with %d in flight and %d handlers asleep, Redis is killed",
-		time.Since(c.gateOpened).Round(time.Millisecond), inFlight, asleep)
-	server.Kill()
-	over := time.After(outageTime)
-	c.sendDuringOutage(t, watch.client, watch.instances)
-	<-over
-	server.RestartFromDisk()
+	// outageTime is longer than the command timeout, so that requests with a short wait are
+	// refused.
+	outageTime = time.Second
+)
+
+// A run has the requests of a test.
+type run struct {
+	*service
+	server    *redistest.Server
+	instances []*instance
+	requests  []*request
+	answered  atomic.Int64
+	done      sync.WaitGroup
+	opened    time.Time // the gate
 }
 
-// Redis is killed twice while thousands of requests are in flight. Each request gets a true
-// answer, no count is lost, and nothing is left.
+// newRun makes the requests, perAccount for each account: two with a long wait, two copies
+// of a payment on different instances, and one with a short wait.
+func newRun(t *testing.T, args ...string) *run {
+	t.Helper()
+	r := &run{service: newService(), server: redistest.Start(t, args...)}
+	for range 2 {
+		r.instances = append(r.instances, newInstance(t, r.service, r.server))
+	}
+	n := suite.Size(fewRequests, allRequests)
+	for i := range n {
+		account, group := fmt.Sprint(i%(n/perAccount)), i/(n/perAccount)
+		q := &request{name: fmt.Sprintf("request-%d", i), wait: longWait}
+		route := "/long-wait/" + account
+		switch group {
+		case 2, 3:
+			q.payment = "payment-" + account
+			route = "/payment/" + q.payment // an account of its own
+		case 4:
+			route, q.wait = "/short-wait/"+account, shortWait
+		}
+		q.url = r.instances[(i+group)%2].http.URL + route
+		r.requests = append(r.requests, q)
+	}
+	return r
+}
+
+// send sends all requests, and opens the gate when they have arrived.
+func (r *run) send(t *testing.T) {
+	t.Helper()
+	for _, q := range r.requests {
+		r.done.Go(func() {
+			q.err = q.send(r.instances[0].http.Client())
+			q.after = time.Since(r.opened)
+			r.answered.Add(1)
+		})
+	}
+	suite.Eventually(t, "all requests arrive", func() bool { return r.inFlight.Load() == int64(len(r.requests)) })
+	r.opened = time.Now()
+	close(r.gate)
+}
+
+// awaitAnswers returns after some more answers.
+func (r *run) awaitAnswers(t *testing.T) {
+	t.Helper()
+	want := r.answered.Load() + int64(len(r.requests)/10)
+	suite.Eventually(t, "answers", func() bool { return r.answered.Load() >= want })
+}
+
+// outage kills Redis while requests are in flight, and restarts it.
+func (r *run) outage(t *testing.T) {
+	t.Helper()
+	t.Logf("with %d in flight Redis is killed", r.inFlight.Load())
+	if r.inFlight.Load() == 0 {
+		t.Error("Redis is killed when no request is in flight")
+	}
+	r.server.Kill()
+	time.Sleep(outageTime)
+	r.server.RestartFromDisk()
+}
+
 func TestRedisIsKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		args  []string
@@ -39,119 +102,57 @@ func TestRedisIsKilledUnderLoad(t *testing.T) {
 		"and loses everything":        {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := size(t)
-			allowFiles(t, uint64(2*n+1000))
-			server, b := redistest.Start(t, test.args...), newService(!test.keeps)
-			watch := &leakCheck{admin: server.Client(t), client: newHTTPClient(t, n)}
-			alone := watch.take(t)
-			for i := range 2 {
-				watch.instances = append(watch.instances, startInstance(t, b, server, i))
+			r := newRun(t, test.args...)
+			r.send(t)
+			r.awaitAnswers(t)
+			suite.Eventually(t, "handlers sleep", func() bool { return int(r.sleeping.Load()) >= len(r.requests)/perAccount/10 })
+			r.outage(t)
+			close(r.restored)
+			r.awaitAnswers(t)
+			r.outage(t)
+			r.done.Wait()
+			r.check(t, test.keeps)
+			for _, i := range r.instances {
+				i.close(t)
 			}
-			before := watch.take(t)
-
-			c := newRequests(n, watch.instances)
-			c.send(watch.client)
-			await(t, "all requests to arrive", func() string {
-				if now := b.inFlight.Load(); now < int64(n) {
-					return fmt.Sprintf("%d of %d are in flight", now, n)
-				}
-				return ""
-			})
-			amid := watch.take(t)
-			c.gateOpened = time.Now()
-			b.openGate()
-			c.awaitAnswers(t, n/10)
-			await(t, "all who sleep", func() string {
-				if slept, all := b.slept.Load(), n/perAccount/accountsPerSleeper; int(slept) < all {
-					return fmt.Sprintf("%d of %d have begun", slept, all)
-				}
-				return ""
-			})
-			outage(t, c, b, server, watch)
-			b.endSleep()
-			c.awaitAnswers(t, n/10)
-			outage(t, c, b, server, watch)
-			c.done.Wait()
-			t.Logf("%d requests, %d in flight at once: %s", n, b.most.Load(), c.table())
-
-			defer checkAnswers(t, c, b, test.keeps) // after all requests have been answered
-			watch.client.CloseIdleConnections()
-			idle := before
-			idle.redisConns = alone.redisConns + watch.pools()
-			await(t, "services that have nothing to do", func() string { return watch.take(t).more(idle) })
-			var kept map[string]int
-			await(t, "keys that must go", func() string {
-				left, stay := watch.leftoverKeys(t)
-				kept = stay
-				if len(left) == 0 {
-					return ""
-				}
-				return fmt.Sprintf("%d, as %q", len(left), left[0])
-			})
-			after := watch.take(t)
-			for _, s := range watch.instances {
-				s.close(t)
-			}
-			await(t, "nothing left of the services", func() string { return watch.take(t).more(alone) })
-			t.Logf("without services: %v\nbefore: %v\namid: %v\nafter: %v, %v\nat the end: %v", alone, before, amid, after, kept, watch.take(t))
 		})
 	}
 }
 
-// checkAnswers checks all answers and counts.
-func checkAnswers(t *testing.T, c *requests, b *service, keeps bool) {
+// check checks all answers, and that no lock and no queue is left.
+func (r *run) check(t *testing.T, keeps bool) {
 	t.Helper()
-	if int(b.most.Load()) != len(c.all) {
-		t.Errorf("%d of %d requests were in flight at once", b.most.Load(), len(c.all))
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	known := &facts{byName: c.byName, gateOpened: c.gateOpened, ran: b.runs, lostAttempts: b.lostAttempts}
-	answered, faults := map[string]int{}, 0
-	for i := range c.answers {
-		a := &c.answers[i]
-		if a.code == "" && !a.replayed {
-			answered[a.request.name]++
-		}
-		if fault := a.fault(known); fault != "" {
-			if faults++; faults <= 10 {
-				t.Errorf("%s: %s: %s %q", a.request.url, fault, a.kind(), a.body)
-			}
+	ran, payments, answers, twice := map[string]*request{}, map[string]int{}, map[string]int{}, 0
+	for _, q := range r.requests {
+		if n := r.runs[q.name]; n > 0 {
+			ran[q.name] = q
+			payments[q.payment]++
+			twice += n - 1
 		}
 	}
-	once := map[string]int{}
-	for name, ran := range b.runs {
-		if ran != 1 || answered[name] != 1 {
-			t.Errorf("%s ran %d times, and its client got %d answers", name, ran, answered[name])
-		}
-		if key := c.byName[name].once; key != "" {
-			once[key]++
+	for _, q := range r.requests {
+		answers[fmt.Sprint(q.status, " ", q.code)]++
+		if violation := q.violation(ran); violation != "" {
+			t.Errorf("%s: %s: %d %s %q", q.url, violation, q.status, q.code, q.body)
 		}
 	}
-	twice := 0
-	for _, runs := range once {
-		if runs > 1 {
-			twice++
-		}
+	delete(payments, "") // not idempotent
+	for _, n := range payments {
+		twice += n - 1
 	}
-	if twice > 0 && keeps {
-		t.Errorf("%d idempotent requests ran twice", twice)
+	lost := int(r.lostLeases.Load())
+	t.Logf("answers %v, %d overlaps, %d ran twice, %d leases lost", answers, r.overlaps, twice, lost)
+	switch {
+	case keeps && r.overlaps+twice > lost:
+		t.Error("more handlers overlapped, or ran twice, than leases were lost")
+	case !keeps && lost == 0:
+		t.Error("no lease was lost, although Redis has lost all of them")
 	}
-	var all, undisturbed total
-	for name, a := range b.accounts {
-		all.add(a)
-		if !b.lostKeys[name] { // a slow machine may lose a lease
-			undisturbed.add(a)
-		}
-	}
-	if all.fencedLost != 0 {
-		t.Errorf("%d counts are lost of those that look at fencing numbers", all.fencedLost)
-	}
-	if u := undisturbed; keeps && (u.lost != 0 || u.overlaps != 0 || u.refused != 0) {
-		t.Errorf("%d counts are lost, %d overlaps, %d late fences", u.lost, u.overlaps, u.refused)
-	}
-	if !keeps && all.overlaps == 0 {
-		t.Error("no handlers overlapped, although all locks were lost: the counts show nothing")
-	}
-	t.Logf("counts: %+v, %d idempotent requests ran twice, %d leases lost, and %d waits ended with one", all, twice, len(b.lostKeys), len(b.lostAttempts))
+	admin := r.server.Client(t)
+	suite.Eventually(t, "locks and queues are gone", func() bool {
+		keys, err := admin.Keys(t.Context(), "*").Result()
+		left := slices.DeleteFunc(keys, func(key string) bool { return strings.HasSuffix(key, "}:r") }) // records
+		channels := admin.PubSubShardChannels(t.Context(), "*").Val()
+		return err == nil && len(left)+len(channels) == 0
+	})
 }
