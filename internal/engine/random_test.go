@@ -10,70 +10,77 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
-	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 const (
-	fewRuns, allRuns = 12, 400 // of the fast tier, and of the full tier; TestLimitsAtRandom derives its own
-	faultPeriod      = 20 * time.Second
+	faultPeriod = 20 * time.Second
+	// patient is a wait that no caller waits to its end.
+	patient = 2 * time.Minute
 )
 
-// Callers of all kinds run among faults of all kinds, except faults that outlast a
-// lease. No process dies, so no caller is refused because an attempt died, and no
-// attempt is the second one. There is one answer, and nothing is left. The name of a
-// run is its seed.
-func TestAttemptsAtRandom(t *testing.T) {
+// A mix is what the callers of a key want, and whether some faults outlast a lease: whether
+// Redis loses the key, or a process is cut off.
+type mix struct {
+	limits   []store.Limit // of leases; nil makes attempts of one request
+	outlasts bool
+}
+
+var mixes = []mix{
+	{},
+	{limits: []store.Limit{store.Exclusive}},
+	{limits: []store.Limit{store.Exclusive}, outlasts: true},
+	{limits: []store.Limit{store.Unlimited, store.Unlimited, store.Unlimited, store.Exclusive}},
+	{limits: []store.Limit{3}},
+	{limits: []store.Limit{3, store.Exclusive}, outlasts: true},
+	{limits: []store.Limit{1, store.Unlimited}},
+	{limits: []store.Limit{2, 5}}, // a deploy
+	{limits: []store.Limit{2, 5, store.Unlimited, store.Exclusive}},
+}
+
+// Callers of a key run in several processes among faults of all kinds. There are never more
+// holders than their limit, and none beside an exclusive one. Fencing numbers rise. Each
+// holder is notified of the end of its lease. A request has one answer, and its attempts
+// have the right numbers. Each caller that waits is served, and nothing is left. The name of
+// a run is its seed.
+func TestCallersAtRandom(t *testing.T) {
 	t.Parallel()
-	for seed := range suite.Size(fewRuns, allRuns) {
+	for seed := range suite.Size(4, 60) * len(mixes) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { newRandomRun(uint64(seed)).run(t) })
+			synctest.Test(t, func(t *testing.T) { newRandomRun(t, uint64(seed)).run() })
 		})
 	}
 }
 
-// A randomRun has callers of one key in several processes, and their results.
+// A randomRun has callers of one key in several processes, and what they got.
 type randomRun struct {
 	*processes
+	*testing.T
+	mix
 	faultsEnd time.Time // no fault after this time
 
-	mu        sync.Mutex
-	source    *rand.Rand
-	running   int
-	uncertain bool // a commit got no reply, so its attempt may look like one that died
-	answers   map[string]int
-	reasons   map[Reason]int
+	mu      sync.Mutex
+	source  *rand.Rand
+	holders map[*Hold]bool // that rely on their leases
+	fence   int64          // the highest so far
+	granted int
+	lostAt  time.Time // when Redis has lost the key
+	cutOff  []bool    // by process
+
+	// Attempts:
+	died      int    // since the last one that was done or began anew
+	answer    string // of the one that is done
+	uncertain bool   // a commit got no reply, so that nothing is certain about attempts
 }
 
-func newRandomRun(seed uint64) *randomRun {
+func newRandomRun(t *testing.T, seed uint64) *randomRun {
 	run := &randomRun{
-		processes: newProcesses(3), faultsEnd: time.Now().Add(faultPeriod),
-		source:  rand.New(rand.NewPCG(seed, 0)),
-		answers: map[string]int{}, reasons: map[Reason]int{},
+		processes: newProcesses(3), T: t, mix: mixes[seed%uint64(len(mixes))], faultsEnd: time.Now().Add(faultPeriod),
+		source: rand.New(rand.NewPCG(seed, 0)), holders: make(map[*Hold]bool), cutOff: make([]bool, 3),
 	}
-	for _, s := range run.stores {
-		s.before.set(func(transition string, _ storetest.AnyRequest) error { return run.fault(transition, 15) })
-		s.after.set(func(transition string, r storetest.AnyRequest) error {
-			err := run.fault(transition, 25)
-			if err != nil && (transition == "begin" || transition == "take") && run.choose(2) == 0 {
-				time.AfterFunc(run.upTo(100*time.Millisecond), func() { s.lateGrant(r.Key, r.Token) }) // its late reply
-			}
-			return err
-		})
-	}
+	run.injectFaults()
 	return run
-}
-
-// choose returns a number below n.
-func (run *randomRun) choose(n int) int {
-	run.mu.Lock()
-	defer run.mu.Unlock()
-	return run.source.IntN(n)
-}
-
-func (run *randomRun) upTo(d time.Duration) time.Duration {
-	return time.Duration(run.choose(int(d/time.Millisecond))) * time.Millisecond
 }
 
 func (run *randomRun) note(f func()) {
@@ -82,115 +89,181 @@ func (run *randomRun) note(f func()) {
 	f()
 }
 
-// fault waits for a random time, and fails in this percentage of calls. Renewals do not
-// fail, because the test excludes lost leases.
-func (run *randomRun) fault(transition string, rate int) error {
-	if time.Now().After(run.faultsEnd) {
-		return nil
-	}
-	if run.choose(3) == 0 {
-		time.Sleep(run.upTo(240 * time.Millisecond))
-	}
-	if transition != "renew" && run.choose(100) < rate {
-		return errNoCommitReply
-	}
-	return nil
-}
-
-// forge publishes hints with tokens of a process, as another client of the server may:
-// old tokens, the token of its lease, and tokens that it issues next.
-func (run *randomRun) forge(process int) {
-	e := run.engines[process]
-	for time.Now().Before(run.faultsEnd) {
-		time.Sleep(run.upTo(50 * time.Millisecond))
-		next := int(e.tokens.Load()) + 1
-		limit := []store.Limit{store.Exclusive, store.Unlimited, 3}[run.choose(3)]
-		token := store.NewToken(e.process, limit, uint64(1+run.choose(next+2)))
-		for range 1 + run.choose(3) {
-			run.stores[process].hint("k", token)
-		}
-	}
-}
-
-// request returns the request of a caller: mostly the attempt that all others have.
-func (run *randomRun) request() Request {
-	r := attempt("f", WaitForever)
-	r.Attempt.Rerun = run.choose(2) == 0
-	switch run.choose(6) {
-	case 0:
-		r.Attempt = nil
-	case 1:
-		r.Attempt.Keep = 2 * time.Hour
-	case 2:
-		r.Wait = 0
-	case 3:
-		r.TTL = 20 * time.Second
-	}
-	return r
-}
-
-func (run *randomRun) run(t *testing.T) {
+// run makes the calls, and then waits until all that was given up is released.
+func (run *randomRun) run() {
 	var group sync.WaitGroup
-	for range 60 {
-		group.Go(func() {
-			time.Sleep(run.upTo(15 * time.Second))
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			if run.choose(2) == 0 {
-				time.AfterFunc(run.upTo(3*time.Second), cancel)
-			}
-			r := run.request()
-			h, err := run.engines[run.choose(len(run.engines))].Acquire(ctx, r)
-			if err == nil {
-				run.hold(t, h)
-				return
-			}
-			refusal, _ := err.(*Refusal) //nolint:errorlint // Acquire promises the type itself
-			run.note(func() {
-				run.reasons[refusal.Reason]++
-				if refusal.Reason == Done {
-					run.answers[string(refusal.Record)]++
-				}
-			})
-		})
+	for range 80 {
+		group.Go(run.call)
 	}
 	for i := range run.engines {
 		group.Go(func() { run.forge(i) })
 	}
+	group.Go(run.loseHints)
+	if run.outlasts {
+		group.Go(run.loseLeases)
+	}
 	group.Wait()
-	time.Sleep(3 * time.Minute) // by then all attempts that were given up are aborted
+	if run.granted == 0 {
+		run.Error("no caller was granted a lease")
+	}
+	time.Sleep(3 * time.Minute)
 	synctest.Wait()
-	if record := run.server.record("k"); !run.uncertain && (run.reasons[Interrupted] > 0 || record.state == 'R') {
-		t.Errorf("refused %v, the record is %c of %s", run.reasons, record.state, record.token)
+	if state := run.server.record("k").state; state == 'R' && run.died == 0 && !run.uncertain {
+		run.Errorf("an attempt is left: %+v", run.server.record("k"))
 	}
-	if len(run.answers) > 1 {
-		t.Errorf("answers %v", run.answers)
-	}
-	run.checkIdle(t)
+	run.checkIdle(run.T)
 }
 
-// hold holds the lease for a while, and mostly aborts.
-func (run *randomRun) hold(t *testing.T, h *Hold) {
-	run.note(func() {
-		if run.running++; run.running > 1 {
-			t.Error("two run")
+// request returns the request of a caller.
+func (run *randomRun) request() Request {
+	r := request(patient)
+	r.Fencing = run.choose(2) == 0
+	switch {
+	case run.limits != nil:
+		r.Limit = run.limits[run.choose(len(run.limits))]
+	case run.choose(6) > 0:
+		r.Attempt = attempt("f", patient).Attempt
+		r.Attempt.Rerun = run.choose(2) == 0
+		r.Attempt.Keep = time.Duration(1+run.choose(2)) * time.Hour
+	}
+	switch run.choose(8) {
+	case 0:
+		r.Wait = 0
+	case 1:
+		r.TTL = 20 * time.Second
+	case 2:
+		r.Wait = run.upTo(5*time.Second) + time.Millisecond
+	case 3:
+		if run.limits != nil {
+			r.TTL, r.Renew = 2*time.Second, false
 		}
-	})
-	time.Sleep(run.upTo(500 * time.Millisecond))
-	run.note(func() { run.running-- })
-	if h.request.Attempt == nil {
-		_, _ = h.Release(context.Background())
+	}
+	return r
+}
+
+// call is a caller: it comes at some time, and may leave while it waits.
+func (run *randomRun) call() {
+	time.Sleep(run.upTo(15 * time.Second))
+	ctx, cancel := context.WithCancel(run.Context())
+	defer cancel()
+	if run.choose(3) == 0 {
+		time.AfterFunc(run.upTo(3*time.Second), cancel)
+	}
+	r := run.request()
+	h, err := run.engines[run.choose(len(run.engines))].Acquire(ctx, r)
+	if err == nil {
+		run.hold(h)
 		return
 	}
-	ending := Abort
-	if run.choose(40) == 0 {
-		ending = Commit
+	refusal, _ := err.(*Refusal) //nolint:errorlint // Acquire promises the type itself
+	run.note(func() {
+		switch {
+		case refusal.Reason == TimedOut && r.Wait == patient && refusal.Ended == nil:
+			run.Errorf("not served within %v", patient)
+		case run.uncertain:
+		case refusal.Reason == Interrupted && run.died == 0, refusal.Reason == Done && string(refusal.Record) != run.answer:
+			run.Errorf("refused with %v, %q after %d attempts that died and the answer %q", refusal.Reason, refusal.Record, run.died, run.answer)
+		}
+	})
+}
+
+// hold works under the lease, and releases it.
+func (run *randomRun) hold(h *Hold) {
+	run.note(func() { run.enter(h) })
+	h.checkCount(run.T)
+	leave := func() { run.note(func() { delete(run.holders, h) }) }
+	defer context.AfterFunc(h.Context(), leave)()
+	time.Sleep(run.upTo(500 * time.Millisecond))
+	if run.choose(8) == 0 {
+		_, err := h.Extend(context.Background(), h.request.TTL)
+		if left := time.Until(h.ValidUntil()); err == nil && h.Alive() && left < h.request.TTL*98/100-2*bound {
+			run.Errorf("extended, and valid for %v", left)
+		}
 	}
+	mayEnd := run.outlasts || !h.request.Renew
+	if mayEnd && run.choose(3) == 0 {
+		time.Sleep(run.upTo(3 * time.Second))
+	}
+	if h.Context().Err() == nil && !time.Now().Before(h.ValidUntil()) {
+		run.Errorf("the lease has ended %v ago, and its context has not", time.Since(h.ValidUntil()))
+	}
+	leave()
+	if h.request.Attempt != nil {
+		run.end(h)
+	} else if loss, _ := h.Release(context.Background()); loss != NotLost && !mayEnd {
+		run.Errorf("loss %v", loss)
+	}
+}
+
+// enter checks a grant. A lease that Redis had granted before it lost the key is not counted.
+func (run *randomRun) enter(h *Hold) {
+	run.granted++
+	if h.request.Attempt != nil && !run.uncertain {
+		if h.Number() != run.died+1 || run.answer != "" || run.died > 0 && !h.request.Attempt.Rerun {
+			run.Errorf("attempt %d after %d that died, and the answer %q", h.Number(), run.died, run.answer)
+		}
+	}
+	if h.grantedAt().Before(run.lostAt.Add(bound)) || h.Context().Err() != nil {
+		return
+	}
+	run.holders[h] = true
+	places, of := 0, make(map[store.Limit]int)
+	for other := range run.holders {
+		limit := other.request.Limit
+		of[limit]++
+		places = max(places, placesOf(other.Token()))
+	}
+	if len(run.holders) > places || of[h.request.Limit] > placesOf(h.Token()) || of[store.Exclusive] > 0 && len(run.holders) > 1 {
+		run.Errorf("holders by their limits: %v", of)
+	}
+	switch fence := h.Fence(); {
+	case !h.request.Fencing:
+	case fence < run.fence, fence == run.fence && !h.request.Limit.IsShared():
+		run.Errorf("fence %d of limit %d after %d", fence, h.request.Limit, run.fence)
+	default:
+		run.fence = fence
+	}
+}
+
+// end ends an attempt, mostly as if it had not begun.
+func (run *randomRun) end(h *Hold) {
+	ending := Abort
+	run.note(func() {
+		switch {
+		case run.source.IntN(40) == 0:
+			ending, run.answer = Commit, string(answerOf(h))
+		case run.source.IntN(15) == 0:
+			ending = Interrupt
+			run.died++
+		}
+	})
 	loss, err := h.End(context.Background(), ending, answerOf(h))
 	run.note(func() {
 		run.uncertain = run.uncertain || ending == Commit && err != nil
-		if loss != NotLost || h.Number() != 1 && !run.uncertain {
-			t.Errorf("%v of attempt %d: loss %v", ending, h.Number(), loss)
+		if loss != NotLost {
+			run.Errorf("%v of attempt %d: loss %v", ending, h.Number(), loss)
 		}
 	})
+}
+
+// grantedAt returns when the lease of the hold was granted.
+func (h *Hold) grantedAt() time.Time {
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
+	return h.lease.begun
+}
+
+// checkCount fails the test unless the list of the hold counts its leases with a holder.
+func (h *Hold) checkCount(t *testing.T) {
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
+	l, n := h.lease.queue.waitlist, 0
+	for _, q := range h.lease.queue.root.allQueues() {
+		if q.waitlist == l && q.hasHolder() {
+			n++
+		}
+	}
+	if l.holders != n {
+		t.Errorf("limit %d: %d leases have a holder, counted %d", l.limit, n, l.holders)
+	}
 }

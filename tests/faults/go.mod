@@ -6,12 +6,10 @@ replace github.com/reqlock/reqlock => ../..
 
 require (
 	github.com/Shopify/toxiproxy/v2 v2.12.0
-	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reqlock/reqlock v0.0.0-00010101000000-000000000000
 	github.com/rs/zerolog v1.33.0
-	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -19,7 +17,6 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.22 // indirect
-	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
