@@ -16,7 +16,9 @@ import (
 const (
 	faultPeriod = 20 * time.Second
 	// patient is a wait that no caller waits to its end.
-	patient = 2 * time.Minute
+	patient = 3 * time.Minute
+	// shortTTL is the TTL of leases that some holders outlast.
+	shortTTL = 2 * time.Second
 )
 
 // A mix is what the callers of a key want, and whether some faults outlast a lease: whether
@@ -66,7 +68,7 @@ type randomRun struct {
 	fence   int64          // the highest so far
 	granted int
 	lostAt  time.Time // when Redis has lost the key
-	cutOff  []bool    // by process
+	cutOff  int       // all processes except this one are cut off; -1 is none
 
 	// Attempts:
 	died      int    // since the last one that was done or began anew
@@ -77,7 +79,10 @@ type randomRun struct {
 func newRandomRun(t *testing.T, seed uint64) *randomRun {
 	run := &randomRun{
 		processes: newProcesses(3), T: t, mix: mixes[seed%uint64(len(mixes))], faultsEnd: time.Now().Add(faultPeriod),
-		source: rand.New(rand.NewPCG(seed, 0)), holders: make(map[*Hold]bool), cutOff: make([]bool, 3),
+		source: rand.New(rand.NewPCG(seed, 0)), holders: make(map[*Hold]bool), cutOff: -1,
+	}
+	if run.outlasts { // its holders hold for longer
+		run.faultsEnd = time.Now().Add(3 * faultPeriod)
 	}
 	run.injectFaults()
 	return run
@@ -133,10 +138,16 @@ func (run *randomRun) request() Request {
 		r.TTL = 20 * time.Second
 	case 2:
 		r.Wait = run.upTo(5*time.Second) + time.Millisecond
-	case 3:
+	case 3, 4:
 		if run.limits != nil {
-			r.TTL, r.Renew = 2*time.Second, false
+			r.TTL = shortTTL
 		}
+	}
+	if run.outlasts {
+		r.TTL = shortTTL
+	}
+	if r.TTL == shortTTL {
+		r.Renew = run.choose(3) > 0
 	}
 	return r
 }
@@ -180,17 +191,16 @@ func (run *randomRun) hold(h *Hold) {
 			run.Errorf("extended, and valid for %v", left)
 		}
 	}
-	mayEnd := run.outlasts || !h.request.Renew
-	if mayEnd && run.choose(3) == 0 {
-		time.Sleep(run.upTo(3 * time.Second))
+	if h.request.TTL == shortTTL && run.choose(2) == 0 {
+		time.Sleep(run.upTo(2 * shortTTL))
 	}
-	if h.Context().Err() == nil && !time.Now().Before(h.ValidUntil()) {
+	if h.Context().Err() == nil && time.Now().After(h.ValidUntil()) {
 		run.Errorf("the lease has ended %v ago, and its context has not", time.Since(h.ValidUntil()))
 	}
 	leave()
 	if h.request.Attempt != nil {
 		run.end(h)
-	} else if loss, _ := h.Release(context.Background()); loss != NotLost && !mayEnd {
+	} else if loss, _ := h.Release(context.Background()); loss != NotLost && h.request.Renew && !run.outlasts {
 		run.Errorf("loss %v", loss)
 	}
 }

@@ -43,7 +43,7 @@ func (run *randomRun) fault(process int, transition string, rate int) error {
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if run.cutOff[process] || transition != "renew" && run.source.IntN(100) < rate {
+	if run.cutOff >= 0 && run.cutOff != process || transition != "renew" && run.source.IntN(100) < rate {
 		return errNoCommitReply
 	}
 	return nil
@@ -83,14 +83,15 @@ func (run *randomRun) loseHints() {
 	loses(false)
 }
 
-// loseLeases makes Redis lose the key, or cuts a process off, for longer than some leases.
+// loseLeases makes Redis lose the key, or cuts all processes except one off, for longer than
+// some leases.
 func (run *randomRun) loseLeases() {
 	for time.Now().Before(run.faultsEnd) {
-		time.Sleep(run.upTo(4 * time.Second))
-		if process := run.choose(2 * len(run.stores)); process < len(run.stores) {
-			run.note(func() { run.cutOff[process] = true })
-			time.Sleep(run.upTo(12 * time.Second))
-			run.note(func() { run.cutOff[process] = false })
+		time.Sleep(run.upTo(shortTTL))
+		if process := run.choose(1 + len(run.stores)); process < len(run.stores) {
+			run.note(func() { run.cutOff = process })
+			time.Sleep(run.upTo(3 * shortTTL))
+			run.note(func() { run.cutOff = -1 })
 			continue
 		}
 		run.server.mu.Lock()
