@@ -58,7 +58,7 @@ func (p packageTests) run(ctx context.Context, overlay, tests string) (by, faile
 		return "", "", errDoesNotCompile
 	case len(names) > 0:
 		failed = "^(" + strings.Join(names, "|") + ")$"
-		return strings.Join(names, ", "), failed, nil
+		return strings.Join(names[:min(3, len(names))], ", "), failed, nil
 	default: // a panic, or tests that hang
 		return firstLine(out, "panic: ") + firstLine(out, "fatal error: "), "", nil
 	}
