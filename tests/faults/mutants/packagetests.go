@@ -59,7 +59,9 @@ func (p packageTests) run(ctx context.Context, overlay, tests string) (by, faile
 	case len(names) > 0:
 		failed = "^(" + strings.Join(names, "|") + ")$"
 		return strings.Join(names[:min(3, len(names))], ", "), failed, nil
-	default: // a panic, or tests that hang
-		return firstLine(out, "panic: ") + firstLine(out, "fatal error: "), "", nil
 	}
+	if by = firstLine(out, "panic: ") + firstLine(out, "fatal error: "); by == "" { // tests that hang end with a panic, too
+		return "", "", fmt.Errorf("go test: %w\n%s", err, out)
+	}
+	return by, "", nil
 }
