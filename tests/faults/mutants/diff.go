@@ -103,7 +103,7 @@ func apply(text, edit string) (string, error) {
 	var from, to strings.Builder
 	for line := range strings.SplitSeq(strings.TrimRight(edit, "\n"), "\n") {
 		mark, rest := line[:min(1, len(line))], line[min(1, len(line)):]+"\n"
-		if !strings.Contains(" -+", mark) || mark == "" {
+		if mark == "" || strings.Trim(mark, " -+") != "" {
 			return "", fmt.Errorf("%q begins neither with a space nor with - or +", line)
 		}
 		if mark != "+" {
