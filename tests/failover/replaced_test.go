@@ -17,8 +17,6 @@ const soakEnv = "REQLOCK_SOAK"
 
 // A master is replaced, in each way, while callers hold its locks, wait for them and
 // commit answers.
-//
-//faults:row 17 loss: Sentinel and Cluster, with and without the last writes, two masters at once
 func TestAMasterIsReplaced(t *testing.T) {
 	parallelInFastTier(t)
 	for deployed, start := range deployments {
