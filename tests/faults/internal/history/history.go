@@ -1,4 +1,16 @@
+// Package history is the record of a run: what each client called and what was returned,
+// how the resource under the lock was accessed, and what was disrupted. The checks read
+// nothing else, so a history that is kept as JSON can be validated again.
+//
+// All times are readings of CLOCK_MONOTONIC in nanoseconds, which all processes of a host
+// share. A time of 0 means never.
 package history
+
+import (
+	"encoding"
+	"fmt"
+	"strings"
+)
 
 // A Disruption is a period in which something failed: because a fault was injected, or
 // because the machine stalled.
@@ -63,4 +75,49 @@ type History struct {
 	Sizes      []Size      `json:"sizes,omitempty"`
 	// AheadCounters has the deleted counters that were ahead.
 	AheadCounters []AheadCounter `json:"ahead_counters,omitempty"`
+}
+
+// A FastLease is the short record of a lease of a client at full speed: there are too many
+// of them for two Ops each. In a file it is one line.
+type FastLease struct {
+	Process, Client int
+	Call, Return    int64 // of the Lock
+	Fence           int64
+	Key             string
+}
+
+var (
+	_ encoding.TextMarshaler   = FastLease{}
+	_ encoding.TextUnmarshaler = (*FastLease)(nil)
+)
+
+// MarshalText writes the fields in order, separated by spaces.
+func (l FastLease) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%d %d %d %d %d %s", l.Process, l.Client, l.Call, l.Return, l.Fence, l.Key), nil
+}
+
+// UnmarshalText reads the output of MarshalText.
+func (l *FastLease) UnmarshalText(text []byte) error {
+	var read FastLease
+	_, err := fmt.Fscan(strings.NewReader(string(text)), &read.Process, &read.Client, &read.Call, &read.Return, &read.Fence, &read.Key)
+	if err == nil {
+		*l = read
+	}
+	return err
+}
+
+// An AheadCounter is a counter of fencing numbers that was ahead of the clock of its server
+// when it was deleted.
+type AheadCounter struct {
+	Key string `json:"key"` // the name of the lock in Redis
+	At  int64  `json:"at"`
+	By  int64  `json:"by"` // in ns
+}
+
+// A Size is the size of a client process.
+type Size struct {
+	Process int `json:"process"`
+	// Goroutines is the largest number of goroutines of the process until At.
+	Goroutines int   `json:"goroutines"`
+	At         int64 `json:"at"`
 }

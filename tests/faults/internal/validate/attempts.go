@@ -1,7 +1,9 @@
 package validate
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 )
@@ -141,4 +143,93 @@ func (s *summary) epoch(op *history.Op) (n int) {
 // isOutsideLosses reports whether no loss of the key overlaps a call.
 func (s *summary) isOutsideLosses(op *history.Op) bool {
 	return op.Return < s.lossAfter(op.Call, op.Key)
+}
+
+// commitTimeout is after how long a commit becomes an open commit at the earliest, if it was not
+// refused before. The caller may have left earlier.
+const commitTimeout = 2 * time.Second
+
+// isOpenCommit reports whether an operation is a commit or a seal that has failed, and goes on.
+func isOpenCommit(op *history.Op) bool {
+	return (op.Kind == history.Commit || op.Kind == history.Seal) && op.Outcome == history.Unavailable
+}
+
+// isOfOpenCommit reports whether a Begin may have got the answer of an open commit of its own
+// process. The server need not have the answer yet, so the call says nothing about the record.
+func (s *summary) isOfOpenCommit(key lock, begin *history.Op) bool {
+	return slices.ContainsFunc(s.calls[key], func(commit *history.Op) bool {
+		return commit.Record == begin.Record && mayBeOpen(commit, begin)
+	})
+}
+
+// isBesideOpenCommit reports whether a Begin may have been refused because its process has an open
+// commit of the same key.
+func (s *summary) isBesideOpenCommit(begin *history.Op) bool {
+	return begin.Kind == history.Begin && slices.ContainsFunc(s.calls[lockOf(begin)], func(commit *history.Op) bool {
+		return mayBeOpen(commit, begin)
+	})
+}
+
+// mayBeOpen reports whether a commit may be an open commit of the process of a Begin.
+func mayBeOpen(commit, begin *history.Op) bool {
+	return commit.Process == begin.Process && commit.Call <= begin.Return &&
+		(isOpenCommit(commit) || commit.Outcome == history.Deadline && begin.Return-commit.Call >= commitTimeout.Nanoseconds())
+}
+
+// besideOpenCommits finds attempts that began in a process with an open commit of the same
+// request, whatever data the server has lost. Another attempt that begins meanwhile ends the open
+// commit: one of another process, or one for which this process had asked before the commit.
+func besideOpenCommits(s *summary, key lock) (found []Violation) {
+	for _, commit := range s.calls[key] {
+		if !isOpenCommit(commit) {
+			continue
+		}
+		ends := func(begin *history.Op) bool {
+			return begin.Kind == history.Begin && begin.Lease != commit.Lease && (begin.Outcome == history.Granted || isIndeterminate(begin)) &&
+				(begin.Return == 0 || begin.Return >= commit.Call) && (begin.Process != commit.Process || begin.Call <= commit.Return)
+		}
+		for _, begin := range s.calls[key] {
+			if begin.Kind != history.Begin || begin.Process != commit.Process || begin.Outcome != history.Granted || begin.Call <= commit.Return {
+				continue
+			}
+			if !slices.ContainsFunc(s.calls[key], func(other *history.Op) bool { return ends(other) && other.Call <= begin.Return }) {
+				found = append(found, Violation{Check: checkAttempts, Text: callName(begin) + ", began beside an open commit of its process: " + callName(commit)})
+			}
+		}
+	}
+	return found
+}
+
+// forgottenEffects finds requests that took effect, were not aborted, and run again as if
+// they had not. The Number of a later attempt must be greater than 1.
+func forgottenEffects(s *summary) (found []Violation) {
+	forgotten := map[string]bool{} // leases that were reported already
+	for i := range s.Effects {
+		effect := &s.Effects[i]
+		l := s.byName[effect.Lease]
+		if l == nil || !l.lock.attempt || l.lock.key != effect.Key {
+			found = append(found, Violation{Check: checkEffects, Text: fmt.Sprintf(
+				"client %d of process %d charged for %s at %d without an attempt that must run", effect.Client, effect.Process, effect.Key, effect.At)})
+			continue
+		}
+		if again := s.rerunAsFirst(l); again != nil && !forgotten[l.name] {
+			forgotten[l.name] = true
+			found = append(found, Violation{Check: checkEffects, Text: fmt.Sprintf(
+				"%s took effect at %d and was not aborted, and %s ran as the first attempt", callName(l.grant), effect.At, callName(again))})
+		}
+	}
+	return found
+}
+
+// rerunAsFirst returns a later attempt with the number 1, or nil.
+func (s *summary) rerunAsFirst(l *lease) *history.Op {
+	if l.end != nil && l.end.Kind == history.Abort {
+		return nil
+	}
+	for _, later := range s.leases[l.lock] {
+		if later.grant.Call > l.grant.Return && later.grant.Return < l.lossFrom && later.grant.Number == 1 {
+			return later.grant
+		}
+	}
+	return nil
 }

@@ -58,7 +58,7 @@ func (s *summary) mayBeDisruptedBy(process int, from, to int64, matches func(his
 		}
 	}
 	for _, failure := range s.failures[process] {
-		if failure.From <= to && after(failure.To, 2*s.commandTimeout()) >= from {
+		if failure.From <= to && after(failure.To, 2*s.CommandTimeout) >= from {
 			return true
 		}
 	}
@@ -72,7 +72,7 @@ func (s *summary) redialUntil(process int, over int64) int64 {
 	last := over
 	if s.Deployment == "server" && over != 0 {
 		for _, failed := range s.failedDials[process] {
-			if failed <= over+int64(redialInterval)+2*s.commandTimeout() && !s.isDisrupted(failed, failed, isDeliberate) {
+			if failed <= over+int64(redialInterval)+2*s.CommandTimeout && !s.isDisrupted(failed, failed, isDeliberate) {
 				last = max(last, failed)
 			}
 		}
@@ -83,13 +83,13 @@ func (s *summary) redialUntil(process int, over int64) int64 {
 // mayBeSlow reports whether the machine may have been too slow between two times: a stall
 // makes the current command fail, or the next one.
 func (s *summary) mayBeSlow(from, to int64) bool {
-	return s.overloaded || s.isDisrupted(from-s.commandTimeout(), after(to, s.commandTimeout()), isStall)
+	return s.overloaded || s.isDisrupted(from-s.CommandTimeout, after(to, s.CommandTimeout), isStall)
 }
 
 // hasLagged reports whether the machine did not run the process of a call during the last
 // two commands of the call, or shortly before them.
 func (s *summary) hasLagged(op *history.Op) bool {
-	from := max(op.Call, op.Return-2*s.commandTimeout()) - s.commandTimeout()
+	from := max(op.Call, op.Return-2*s.CommandTimeout) - s.CommandTimeout
 	return slices.ContainsFunc(s.Lags, func(lag history.Lag) bool {
 		return lag.Process == op.Process && lag.From <= op.Return && lag.To >= from
 	})
@@ -107,22 +107,14 @@ func (s *summary) recoveryTime() int64 {
 	switch s.Deployment {
 	case "server":
 		if s.FailFast > 0 {
-			return int64(probeInterval) + 2*s.commandTimeout()
+			return int64(probeInterval) + 2*s.CommandTimeout
 		}
-		return 2 * s.commandTimeout()
+		return 2 * s.CommandTimeout
 	case "quorum":
-		return int64(redialInterval) + 2*s.commandTimeout()
+		return int64(redialInterval) + 2*s.CommandTimeout
 	default:
 		return int64(failoverTime)
 	}
-}
-
-// commandTimeout returns the command timeout of the lock.
-func (s *summary) commandTimeout() int64 {
-	if s.CommandTimeout > 0 {
-		return s.CommandTimeout
-	}
-	return s.TTL / 4 // a history without the timeout
 }
 
 // after returns a time that is later by a duration. A time of 0 means never.

@@ -1,103 +1,48 @@
 package validate
 
-import (
-	"testing"
-
-	"github.com/reqlock/reqlock/tests/faults/internal/history"
-)
+import "testing"
 
 func TestFences(t *testing.T) {
-	t.Parallel()
-	// Attempts have fencing numbers, and no other check compares them.
-	begin := func(t *builder, lease string, from, to, fence int64) *history.Op {
-		op := t.begin(1, "p", lease, from, to, 1, history.Reject)
-		op.Fence = fence
-		return op
-	}
-	abort := func(t *builder, lease string, from, to int64) {
-		t.end(history.Abort, lease, from, to, history.Done).ReliedUntil = from * ms
-	}
-	runCases(t, []testCase{
-		{"rise", func(t *builder) {
-			begin(t, "a", 1, 2, 10)
-			abort(t, "a", 3, 4)
-			begin(t, "b", 5, 6, 11)
-			abort(t, "b", 7, 8)
-		}, nil},
-		{"fall", func(t *builder) {
-			begin(t, "a", 1, 2, 10)
-			abort(t, "a", 3, 4)
-			begin(t, "b", 5, 6, 9)
-			abort(t, "b", 7, 8)
-		}, []string{"fences"}},
-		{"stay", func(t *builder) {
-			begin(t, "a", 1, 2, 10)
-			abort(t, "a", 3, 4)
-			begin(t, "b", 5, 6, 10)
-			abort(t, "b", 7, 8)
-		}, []string{"fences"}},
-		{"none of a lock that has them", func(t *builder) {
-			t.grant(1, "k", "a", 1, 2, 10)
-			t.release("a", 3, 4)
-			t.grant(1, "k", "b", 5, 6, 0)
-			t.release("b", 7, 8)
-		}, []string{"fences"}},
-		{"none of a lock that has none, beside one that has them", func(t *builder) {
-			t.grant(1, "k", "a", 1, 2, 10)
-			t.release("a", 3, 4)
-			t.grant(1, "l", "b", 5, 6, 0)
-			t.release("b", 7, 8)
-		}, nil},
-		{"none of any lock", func(t *builder) {
-			t.grant(1, "k", "a", 1, 2, 0)
-			t.release("a", 3, 4)
-		}, []string{"fences"}},
-		{"vanish", func(t *builder) {
-			begin(t, "a", 1, 2, 10)
-			abort(t, "a", 3, 4)
-			begin(t, "b", 5, 6, 0)
-			abort(t, "b", 7, 8)
-		}, []string{"fences"}},
-		{"fall below one long ago", func(t *builder) {
-			begin(t, "a", 1, 2, 10)
-			abort(t, "a", 3, 4)
-			begin(t, "b", 5, 6, 13)
-			abort(t, "b", 7, 8)
-			begin(t, "c", 9, 10, 12)
-			abort(t, "c", 11, 12)
-		}, []string{"fences"}},
-		{"are of calls that overlap", func(t *builder) {
-			begin(t, "b", 2, 5, 9)
-			abort(t, "b", 6, 7)
-			begin(t, "a", 1, 10, 10)
-			abort(t, "a", 11, 12)
-		}, nil},
-		{"of a stale lease that used up its block", func(t *builder) {
-			t.loseData(100, 200)
-			begin(t, "a", 1, 2, 10)
-			abort(t, "a", 30, 40)
-			begin(t, "b", 300, 310, 50)
-			abort(t, "b", 320, 330)
-			begin(t, "c", 340, 350, 11).Episode = "a"
-			abort(t, "c", 351, 352)
-		}, nil},
-		{"of a stale lease that used its block twice", func(t *builder) {
-			t.loseData(100, 200)
-			begin(t, "a", 1, 2, 10)
-			abort(t, "a", 30, 40)
-			begin(t, "b", 300, 310, 50)
-			abort(t, "b", 320, 330)
-			begin(t, "c", 340, 350, 10).Episode = "a"
-			abort(t, "c", 351, 352)
-		}, []string{"fences"}},
-		{"after a loss below those of a stale lease", func(t *builder) {
-			t.loseData(100, 200)
-			begin(t, "a", 1, 2, 10)
-			abort(t, "a", 30, 40)
-			begin(t, "c", 300, 310, 11).Episode = "a"
-			abort(t, "c", 311, 312)
-			begin(t, "b", 340, 350, 11)
-			abort(t, "b", 370, 380)
-		}, []string{"fences"}},
+	runCases(t, "", []testCase{
+		{"vanish", "begin 1 p 1-2 =a #10; abort a 3-4; begin 1 p 5-6 =b; abort b 7-8", "fences"},
+		{"fall", "begin 1 p 1-2 =a #10; abort a 3-4; begin 1 p 5-6 =b #9; abort b 7-8", "fences"},
+		{"stay", "begin 1 p 1-2 =a #10; abort a 3-4; begin 1 p 5-6 =b #10; abort b 7-8", "fences"},
+		{"none of a lock that has them", "lock 1 k 1-2 =a #10; release a 3-4; lock 1 k 5-6 =b; release b 7-8", "fences"},
+		{"none of any lock", "run fenced; lock 1 k 1-2 =a; release a 3-4", "fences"},
+		{"fall below a number of long ago", "begin 1 p 1-2 =a #10; abort a 3-4; begin 1 p 5-6 =b #13; abort b 7-8; begin 1 p 9-10 =c #12; abort c 11-12", "fences"},
+		{"of a stale lease that used its block twice", "lose 100-200; begin 1 p 1-2 =a #10; abort a 30-40; begin 1 p 300-310 =b #50; abort b 320-330; " +
+			"begin 1 p 340-350 =c of:a #10; abort c 351-352", "fences"},
+		{"after a loss below those of a stale lease", "lose 100-200; begin 1 p 1-2 =a #10; abort a 30-40; begin 1 p 300-310 =c of:a #11; abort c 311-312; " +
+			"begin 1 p 340-350 =b #11; abort b 370-380", "fences"},
+	})
+}
+
+func TestFencesOfPhases(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"the writer has the number of the readers", "lock 1 k 1-3 =a #10 shared; release a 20-22; lock 3 k 23-32 =w #10; release w 40-41", "fences linearizability"},
+		{"a reader has the number of the writer", "lock 3 k 1-3 =w #10; release w 20-22; lock 1 k 23-25 =a #10 shared; release a 30-31", "fences linearizability"},
+		{"a later reader has a lower number", "lock 1 k 1-3 =a #10 shared; lock 2 k 4-5 =b #9 shared; release a 20-22; release b 30-31", "fences linearizability"},
+		{"readers that overlap have two numbers", "lock 1 k 1-3 =a #10 shared; lock 2 k 4-5 =b #11 shared; release a 20-22; release b 30-31", "linearizability"},
+		{"a reader joins a phase that a lagging replica still has", "lose 100-200; lock 1 k 80-85 =a #10 shared; release a 110-111; " +
+			"lock 1 k 120-121 =b #11 shared; release b 130-131; lock 2 k 210-250 =c #10 shared; release c 260-261", ""},
+		{"a reader joins a phase that a lagging replica does not have", "lose 100-200; lock 1 k 120-121 =b #11 shared; release b 130-131; " +
+			"lock 2 k 210-250 =c #10 shared; release c 260-261", "fences"},
+		{"a reader joins a phase after a later one that was not lost", "lose 100-200; lock 1 k 80-85 =a #10 shared; release a 110-111; " +
+			"lock 1 k 120-121 =b #12 shared; release b 130-131; lock 1 k 230-240 =d #11 shared; release d 241-242; lock 2 k 250-255 =c #10 shared; " +
+			"release c 260-261", "fences linearizability"},
+		{"a writer has the number of a phase that a lagging replica still has", "lose 100-200; lock 1 k 80-85 =a #10 shared; release a 110-111; " +
+			"lock 1 k 120-121 =b #11 shared; release b 130-131; lock 2 k 210-250 =w #10; release w 260-261", "fences linearizability"},
+		{"a reader without a number", "lock 1 k 1-3 =a #10 shared; lock 2 k 4-5 =b shared; release a 20-22; release b 30-31", "fences"},
+	})
+}
+
+func TestFencesAtFullSpeed(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"fall", "fast 1 k 1-2 #10; fast 2 k 3-4 #9", "fences"},
+		{"stay", "fast 1 k 1-2 #10; fast 1 k 3-4 #10", "fences"},
+		{"fall below a number of long ago", "fast 1 k 1-2 #10; fast 1 k 3-4 #13; fast 1 k 5-6 #12", "fences"},
+		{"fall in reports that come out of order", "fast 2 k 3-4 #9; fast 1 k 1-2 #10", "fences"},
+		{"of a lock that has none", "fast 1 k 1-2 #0", "fences"},
+		{"of a counter that is ahead of the clock", "ahead", "fences"},
 	})
 }

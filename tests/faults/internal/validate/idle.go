@@ -31,7 +31,7 @@ func idleKeys(s *summary) (found []Violation) {
 
 // handOffTime is the longest time from the end of a lease to the next one: it takes a message
 // and a command. A waiter checks by itself about once a second, which is later.
-func (s *summary) handOffTime() int64 { return s.commandTimeout() + int64(schedulingDelay) }
+func (s *summary) handOffTime() int64 { return s.CommandTimeout + int64(schedulingDelay) }
 
 // mayBeServedLate reports whether anything was disrupted or slow while a call waited.
 func (s *summary) mayBeServedLate(op *history.Op) bool {
@@ -89,7 +89,7 @@ func (s *summary) occupancies(key lock) (all []occupancy) {
 		}
 		if isIndeterminate(op) { // it may have been granted the key when it ended
 			end := s.returnedAt(op)
-			all = append(all, occupancy{max(op.Call, end-2*s.commandTimeout()), after(end, s.mayExcludeFor(op, op)), op, false})
+			all = append(all, occupancy{max(op.Call, end-2*s.CommandTimeout), after(end, s.mayExcludeFor(op, op)), op, false})
 		}
 	}
 	for _, l := range s.leases[key] {
@@ -106,7 +106,7 @@ func (s *summary) releasedBy(l *lease) (latest int64, certain bool) {
 	if l.end == nil || l.end.Kind != history.Release || l.grant.MinHold > 0 {
 		return 0, false
 	}
-	soon := l.end.Call + 2*s.commandTimeout()
+	soon := l.end.Call + 2*s.CommandTimeout
 	switch {
 	case l.isEnded():
 		return l.end.Return, true

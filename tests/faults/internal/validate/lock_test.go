@@ -1,292 +1,106 @@
 package validate
 
-import (
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
+import "testing"
 
-	"github.com/reqlock/reqlock/tests/faults/internal/history"
-)
-
-func TestLinearizability(t *testing.T) {
-	t.Parallel()
-	runCases(t, []testCase{
-		{"one after the other", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.release("a", 20, 22)
-			t.grant(2, "k", "b", 2, 23, 11)
-			t.release("b", 30, 31)
-		}, nil},
-		{"granted while another holds it", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.grant(2, "k", "b", 5, 10, 11)
-			t.release("a", 20, 22)
-			t.release("b", 30, 31)
-		}, []string{"mutual-exclusion", "linearizability"}},
-		{"granted after a release was called whose reply is lost", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.disrupt("cut", 15, 60)
-			t.end(history.Release, "a", 20, 50, history.Unavailable).ReliedUntil = 20 * ms
-			t.grant(2, "k", "b", 5, 21, 11)
-			t.release("b", 30, 31)
-		}, nil},
-		{"granted before a release was called whose reply is lost", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.disrupt("cut", 15, 60)
-			t.grant(2, "k", "b", 5, 19, 11)
-			t.end(history.Release, "a", 20, 50, history.Unavailable).ReliedUntil = 10 * ms
-			t.release("b", 30, 31)
-		}, []string{"linearizability"}},
-		{"granted after the one before expired", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.kill(1, 50)
-			t.grant(2, "k", "b", 60, 502, 11)
-			t.release("b", 510, 511)
-		}, nil},
-		{"granted before the one before, who died, expired", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.kill(1, 50)
-			t.grant(2, "k", "b", 60, 499, 11)
-			t.release("b", 510, 511)
-		}, []string{"linearizability"}},
-		{"granted before the one before, which was extended, expired", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.end(history.Extend, "a", 400, 401, history.Done).ValidUntil = 900 * ms
-			t.kill(1, 450)
-			t.grant(2, "k", "b", 60, 700, 11)
-			t.release("b", 710, 711)
-		}, []string{"linearizability"}},
-		{"extended after it was released", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.grant(2, "k", "b", 410, 420, 11)
-			t.end(history.Extend, "a", 430, 440, history.Done)
-			t.release("b", 450, 451)
-			t.kill(1, 405)
-		}, []string{"linearizability"}},
-		{"released, though it was another's", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.grant(2, "k", "b", 5, 300, 11)
-			t.release("a", 310, 320).ReliedUntil = 250 * ms
-			t.release("b", 330, 340)
-		}, []string{"linearizability"}},
-		{"a release that came after it expired is not known to have freed it", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.grant(2, "k", "b", 490, 502, 11)
-			t.release("a", 503, 520)
-			t.release("b", 530, 531)
-		}, nil},
-		{"released twice", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.release("a", 10, 12)
-			t.release("a", 20, 22)
-			t.grant(2, "k", "b", 13, 15, 11)
-			t.release("b", 30, 31)
-		}, nil},
-		{"passed on within a process", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.grant(1, "k", "b", 2, 22, 11).Episode = "a"
-			t.release("a", 20, 21)
-			t.release("b", 30, 31)
-		}, nil},
-		{"passed on within a process, and not to the one who asks elsewhere", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.release("a", 20, 21)
-			t.grant(1, "k", "b", 2, 22, 11).Episode = "a"
-			t.grant(2, "k", "c", 2, 25, 12)
-			t.release("b", 30, 31)
-			t.release("c", 40, 41)
-		}, []string{"mutual-exclusion", "linearizability"}},
-		{"granted with the fence of another, at the same time", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.release("a", 20, 22)
-			t.grant(2, "k", "b", 2, 23, 10)
-			t.release("b", 30, 31)
-		}, []string{"linearizability"}},
-		{"two keys at once", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.grant(2, "l", "b", 2, 4, 10)
-			t.release("a", 30, 31)
-			t.release("b", 30, 31)
-		}, nil},
-		{"a lease and an attempt of one name at once", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.begin(2, "k", "b", 1, 3, 1, history.Reject)
-			t.commit("b", "x", 30, 31, history.Done)
-			t.release("a", 30, 31)
-		}, nil},
+func TestGrantsThatNoServerCanGive(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"granted while another holds it", "lock 1 k 1-3 =a #10; lock 2 k 5-10 =b #11; release a 20-22; release b 30-31", "linearizability mutual-exclusion"},
+		{"granted before a release was called whose reply is lost", "disrupt 15-60; lock 1 k 1-3 =a #10; lock 2 k 5-19 =b #11; " +
+			"release a 20-50 unavailable relied:10; release b 30-31", "linearizability"},
+		{"granted before the lease of a dead process expired", "kill 1 50; lock 1 k 1-3 =a #10; lock 2 k 60-499 =b #11; release b 510-511", "linearizability"},
+		{"granted before an extended lease expired", "kill 1 450; lock 1 k 1-3 =a #10; extend a 400-401 valid:900; lock 2 k 60-700 =b #11; release b 710-711", "linearizability"},
+		{"extended after it was released", "kill 1 405; lock 1 k 1-3 =a #10; lock 2 k 410-420 =b #11; extend a 430-440; release b 450-451", "linearizability"},
+		{"released although another client held it", "lock 1 k 1-3 =a #10; lock 2 k 5-300 =b #11; release a 310-320 relied:250; release b 330-340", "linearizability"},
+		{"handed off within a process", "lock 1 k 1-3 =a #10; lock 1 k 2-22 =b of:a #11; release a 20-21; release b 30-31", ""},
+		{"handed off within a process, and granted to another process", "lock 1 k 1-3 =a #10; release a 20-21; lock 1 k 2-22 =b of:a #11; " +
+			"lock 2 k 2-25 =c #12; release b 30-31; release c 40-41", "linearizability mutual-exclusion"},
+		{"granted with the fence of another, at the same time", "lock 1 k 1-3 =a #10; release a 20-22; lock 2 k 2-23 =b #10; release b 30-31", "linearizability"},
+		{"one after the other", "lock 1 k 1-3 =a #10; release a 20-22; lock 2 k 2-23 =b #11; release b 30-31", ""},
+		{"granted before a loss, twice", "lose 100-200; lock 1 k 1-3 =a #10; lock 2 k 21-30 =c #20; release c 31-32; release a 90-91", "linearizability mutual-exclusion"},
+		{"granted after a loss, twice", "lose 100-200; lock 1 k 201-203 =a #10; lock 2 k 221-230 =c #20; release c 231-232; release a 290-291", "linearizability mutual-exclusion"},
+		{"a fence after a loss that is not above that of a stale lease", "lose 100-200; lock 1 k 1-3 =a #10; lock 2 k 201-210 =c #9; release c 231-232; " +
+			"release a 290-291", "fences linearizability"},
 	})
 }
 
-func TestRefusedTry(t *testing.T) {
-	t.Parallel()
-	try := func(t *builder, process int, from, to int64) {
-		t.call(process, history.Try, "k", from, to, history.Busy)
-	}
-	runCases(t, []testCase{
-		{"while another holds it", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			try(t, 2, 4, 5)
-			t.release("a", 30, 31)
-		}, nil},
-		{"a free key that was never held", func(t *builder) {
-			try(t, 2, 4000, 4001)
-		}, []string{"linearizability"}},
-		{"a key that was freed long ago", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.release("a", 30, 31)
-			try(t, 2, 4000, 4001)
-		}, []string{"linearizability"}},
-		{"a key that was freed just now, perhaps for a waiter that had gone", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.call(3, history.Lock, "k", 5, 30, history.WaitTimeout).Wait = 25 * ms
-			t.release("a", 30, 31)
-			try(t, 2, 31+claim, 32+claim)
-		}, nil},
-		{"a key whose waiter gave up long ago", func(t *builder) {
-			t.call(3, history.Lock, "k", 5, 30, history.WaitTimeout).Wait = 25 * ms
-			try(t, 2, 31+ttl/2, 32+ttl/2)
-		}, []string{"linearizability"}},
-		{"a key whose waiter gave up during a disruption", func(t *builder) {
-			t.disrupt(LostReply+"is lost", 20, 21)
-			t.call(3, history.Lock, "k", 5, 30, history.WaitTimeout).Wait = 25 * ms
-			try(t, 2, 30+ttl+claim, 31+ttl+claim)
-		}, nil},
-		{"a key that others had before and after", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.release("a", 30, 31)
-			try(t, 2, 50, 51)
-			t.grant(1, "k", "b", 60, 61, 11)
-			t.release("b", 70, 71)
-		}, []string{"linearizability"}},
-		{"a key that one who waits in the same process asks for, and another gets", func(t *builder) {
-			t.grant(2, "k", "b", 40, 70, 12)
-			try(t, 2, 50, 51)
-			t.grant(1, "k", "a", 52, 53, 11)
-			t.release("a", 60, 61)
-			t.release("b", 80, 81)
-		}, nil},
-		{"a key that one who waits in another process asks for, and gets later", func(t *builder) {
-			t.grant(3, "k", "b", 40, 70, 12)
-			try(t, 2, 50, 51)
-			t.grant(1, "k", "a", 52, 53, 11)
-			t.release("a", 60, 61)
-			t.release("b", 80, 81)
-		}, []string{"linearizability"}},
-		{"a key that was freed just now, and that has no waiters", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.release("a", 30, 31)
-			try(t, 2, 31+claim, 32+claim)
-		}, []string{"linearizability"}},
-		{"a key that its owner, or who asks at the same time, may have", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.release("a", 30, 31)
-			t.call(3, history.Lock, "k", 40, 60, history.WaitTimeout).Wait = 20 * ms
-			try(t, 2, 50, 51)
-		}, nil},
-		{"a free key, since a reply was lost", func(t *builder) {
-			t.disrupt("a reply is lost", 3000, 4050)
-			try(t, 2, 4100, 4101)
-		}, []string{"linearizability"}},
-		{"a key that one who died may have had", func(t *builder) {
-			t.call(1, history.Lock, "k", 1, 0, history.None)
-			t.kill(1, 4000)
-			try(t, 2, 4100, 4101)
-		}, nil},
-		{"a key that one who died cannot have any more", func(t *builder) {
-			t.call(1, history.Lock, "k", 1, 0, history.None)
-			t.kill(1, 40)
-			try(t, 2, 4100, 4101)
-		}, []string{"linearizability"}},
-		{"a key of which the network may hold a command", func(t *builder) {
-			t.disrupt("delay", 3000, 4050)
-			try(t, 2, 4100, 4101)
-		}, nil},
-		{"a key that a holder kept alive for long", func(t *builder) {
-			t.grant(1, "k", "a", 1, 3, 10)
-			try(t, 2, 40_000, 40_001)
-			t.release("a", 50_000, 50_001).ValidUntil = 50_400 * ms
-		}, nil},
+func TestRefusalsThatNoServerCanGive(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"a free key that was never held", "try 2 k 4000-4001 busy", "linearizability"},
+		{"a key that was freed long ago", "lock 1 k 1-3 =a #10; release a 30-31; try 2 k 4000-4001 busy", "linearizability"},
+		{"a key whose waiter gave up long ago", "lock 3 k 5-30 wait_timeout wait:25; try 2 k 281-282 busy", "linearizability"},
+		{"a key that others had before and after", "lock 1 k 1-3 =a #10; release a 30-31; try 2 k 50-51 busy; lock 1 k 60-61 =b #11; release b 70-71", "linearizability"},
+		{"a key for which another process waits", "lock 3 k 40-70 =b #12; try 2 k 50-51 busy; lock 1 k 52-53 =a #11; release a 60-61; release b 80-81", "linearizability"},
+		{"a key that was freed just now, and that has no waiters", "lock 1 k 1-3 =a #10; release a 30-31; try 2 k 131-132 busy", "linearizability"},
+		{"a free key, since a reply was lost", "disrupt 3000-4050 a reply is lost; try 2 k 4100-4101 busy", "linearizability"},
+		{"a key whose last caller died long ago", "kill 1 40; lock 1 k 1-; try 2 k 4100-4101 busy", "linearizability"},
+		{"refused a free key", "run on:quorum timeout:100; lock 2 k 1000-1001 =a; release a 1002-1003; try 1 k 10000-10001 busy", "linearizability"},
+		{"refused beside another call, by one server", "run timeout:100; lock 2 k 1000-1001 =a; release a 1002-1003; try 2 k 9999-10005 busy; " +
+			"try 1 k 10000-10001 busy", "linearizability"},
 	})
 }
 
-func TestLinearizabilityAfterLoss(t *testing.T) {
-	t.Parallel()
-	runCases(t, []testCase{
-		{"granted after a loss, while the stale holder continues and hands it off", func(t *builder) {
-			t.loseData(100, 200)
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.grant(1, "k", "b", 5, 301, 11).Episode = "a"
-			t.grant(2, "k", "c", 201, 210, 20)
-			t.release("a", 300, 300)
-			t.release("c", 500, 510)
-			t.release("b", 600, 610)
-		}, nil},
-		{"granted before a loss, twice", func(t *builder) {
-			t.loseData(100, 200)
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.grant(2, "k", "c", 21, 30, 20)
-			t.release("c", 31, 32)
-			t.release("a", 90, 91)
-		}, []string{"mutual-exclusion", "linearizability"}},
-		{"granted after a loss, twice", func(t *builder) {
-			t.loseData(100, 200)
-			t.grant(1, "k", "a", 201, 203, 10)
-			t.grant(2, "k", "c", 221, 230, 20)
-			t.release("c", 231, 232)
-			t.release("a", 290, 291)
-		}, []string{"mutual-exclusion", "linearizability"}},
-		{"asked for before the end of a loss, and granted after it, twice", func(t *builder) {
-			t.loseData(100, 200)
-			t.grant(1, "k", "a", 150, 203, 10)
-			t.grant(2, "k", "c", 221, 230, 20)
-			t.release("c", 231, 232)
-			t.release("a", 290, 291)
-		}, nil},
-		{"a later loss makes new stale leases", func(t *builder) {
-			t.loseData(100, 200)
-			t.loseData(240, 250)
-			t.grant(1, "k", "a", 201, 203, 10)
-			t.grant(2, "k", "c", 261, 270, 20)
-			t.release("c", 281, 282)
-			t.release("a", 290, 291)
-		}, nil},
-		{"a fence after a loss that is not above that of a stale lease", func(t *builder) {
-			t.loseData(100, 200)
-			t.grant(1, "k", "a", 1, 3, 10)
-			t.grant(2, "k", "c", 201, 210, 9)
-			t.release("c", 231, 232)
-			t.release("a", 290, 291)
-		}, []string{"fences", "linearizability"}},
+func TestSharedGrantsThatNoServerCanGive(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"one more than the limit", "lock 1 k 1-3 =a limit:2; lock 2 k 2-4 =b limit:2; lock 3 k 5-10 =c limit:2; release a 20-22; release b 30-31; " +
+			"release c 30-31", "limit linearizability"},
+		{"one more, granted before any holder relies on its lease", "lock 1 k 1-3 =a limit:2; lock 2 k 2-4 =b limit:2; lock 3 k 5-10 =c limit:2; " +
+			"release a 20-22 relied:4; release b 30-31; release c 30-31", "linearizability"},
+		{"one more before the first holder, which died, expired", "kill 1 50; lock 1 k 1-3 =a limit:2; lock 2 k 2-4 =b valid:900 limit:2; " +
+			"lock 3 k 60-499 =c limit:2; release b 510-511; release c 530-531 valid:900", "linearizability"},
+		{"two leases for one that expired", "kill 1 50; lock 1 k 1-3 =a limit:2; lock 2 k 2-4 =b valid:2000 limit:2; lock 3 k 60-502 =c limit:2; " +
+			"lock 4 k 60-503 =d limit:2; release b 610-611; release c 630-631 valid:2000 relied:560; release d 630-631 valid:2000 relied:560", "limit linearizability"},
+		{"handed off within a process before the release was called", "lock 1 k 1-3 =a limit:2; lock 2 k 2-4 =b limit:2; lock 1 k 5-19 =c of:a limit:2; " +
+			"release a 20-22; release b 30-31; release c 30-31", "limit linearizability"},
+		{"granted between two leases of an episode", "lock 1 k 1-3 =a limit:1; release a 20-21; lock 2 k 22-23 =b limit:1; release b 24-25; " +
+			"lock 1 k 26-27 =c of:a limit:1; release c 30-31", "linearizability"},
+		{"two limits at once, above the lower one", "lock 1 k 1-3 =a limit:3; lock 2 k 2-4 =b limit:3; lock 3 k 5-6 =c limit:2; release a 20-22; " +
+			"release b 30-31; release c 30-31", "linearizability"},
+		{"refused below the limit", "lock 1 k 1-3 =a limit:2; try 3 k 5-6 busy limit:2; release a 20-22", "linearizability"},
+		{"a limit that is none", "try 3 k 5-6 busy limit:-2", "malformed"},
+		{"a writer beside a reader", "lock 1 k 1-3 =a shared; lock 3 k 3-10 =w; release a 20-22; release w 40-41", "linearizability mutual-exclusion"},
+		{"a reader beside a writer", "lock 3 k 1-3 =w; lock 1 k 5-10 =a shared; release a 20-22; release w 40-41", "linearizability mutual-exclusion"},
+		{"a writer after one of two readers", "lock 1 k 1-3 =a shared; lock 2 k 2-4 =b shared; lock 3 k 3-25 =w; release a 20-22; release b 30-31; " +
+			"release w 40-41", "linearizability mutual-exclusion"},
+		{"a writer before the last reader, which died, expired", "kill 2 10; lock 1 k 1-3 =a shared; lock 2 k 2-4 =b shared; lock 3 k 300-501 =w; " +
+			"release a 20-22; release w 510-511", "linearizability"},
+		{"a permit beside a reader", "lock 1 k 1-3 =a shared; lock 2 k 4-5 =b limit:1; release a 20-22; release b 30-31", "linearizability"},
+		{"a reader refused beside a reader", "lock 1 k 1-3 =a shared; try 2 k 5-6 busy shared; release a 20-22", "linearizability"},
+		{"a reader refused long after calls were served together", "lock 1 k 1-3 =a limit:2; lock 1 k 2-20 =b of:a limit:2; release a 19-20; " +
+			"try 2 k 290-291 busy shared; release b 300-301", "linearizability"},
+		{"a reader refused behind a waiter that died long ago", "kill 3 100; lock 1 k 1-3 =a valid:9000 shared; lock 3 k 4-; try 2 k 2201-2202 busy shared; " +
+			"release a 3000-3001", "linearizability"},
 	})
 }
 
-func TestAPictureIsDrawn(t *testing.T) {
-	t.Parallel()
-	found := All(build(func(t *builder) {
-		t.grant(1, "k", "first-lease", 1, 3, 10)
-		t.disrupt("cut-off", 1, 2)
-		t.kill(1, 50)
-		t.grant(2, "k", "second-lease", 60, 70, 11)
-		t.kill(2, 80)
-	}))
-	if len(found) != 1 || found[0].Picture == nil {
-		t.Fatalf("found %v; want one with a picture", found)
-	}
-	if !strings.Contains(found[0].String(), "second-lease") {
-		t.Errorf("%s does not name what does not fit", found[0])
-	}
-	path := filepath.Join(t.TempDir(), "picture.html")
-	if err := found[0].Picture(path); err != nil {
-		t.Fatal(err)
-	}
-	drawn, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"first-lease", "second-lease", "cut-off", "killed"} {
-		if !strings.Contains(string(drawn), want) {
-			t.Errorf("the picture has no %q", want)
-		}
-	}
+func TestSharedLeaseIsGrantedBeforeItsConfirmation(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"two assigned by a release, and confirmed after others were granted", "lock 1 k 1-3 =a; lock 2 k 5-30 =b valid:528 limit:2; " +
+			"lock 3 k 6-31 =c valid:528 limit:2; release a 20-22; lock 4 k 23-25 =d shared; lock 5 k 24-29 =e shared; release b 40-41; release c 40-41; " +
+			"release d 40-41; release e 40-41", ""},
+		{"confirmed after others were granted, although there was no room since the call", "lock 1 k 1-3 =a limit:2; lock 2 k 2-4 =b limit:2; " +
+			"release a 10-12; lock 4 k 13-15 =d limit:3; lock 3 k 16-30 =c valid:528 limit:2; release b 40-41; release c 40-41; release d 40-41", "linearizability"},
+		{"granted to an earlier caller of its process, which got another one", "lock 3 k 2-12 =b limit:2; lock 4 k 13-14 =c limit:3; " +
+			"lock 3 k 15-17 =d valid:510 limit:2; release b 40-41; release c 40-41; release d 40-41", ""},
+		{"granted to an earlier caller of its process, which gave up", "lock 1 k 1-3 =a limit:2; lock 3 k 5-11 wait_timeout limit:2 wait:6; " +
+			"lock 4 k 12-14 =c limit:3; lock 3 k 15-17 =d valid:510 limit:2; release a 40-41; release c 40-41; release d 40-41", ""},
+		{"granted to the first of two earlier callers of its process", "lock 1 k 1-3 =a limit:2; lock 3 k 5-9 wait_timeout limit:2 wait:4; " +
+			"lock 3 k 200-204 wait_timeout limit:2 wait:4; lock 4 k 8-9 =c limit:3; lock 3 k 270-272 =d valid:510 limit:2; release a 340-341; " +
+			"release c 340-341; release d 340-341", ""},
+		{"valid since before its call, although the earlier caller of its process gave up long before", "lock 1 k 1-3 =a limit:2; " +
+			"lock 3 k 5-11 wait_timeout limit:2 wait:6; lock 4 k 12-14 =c limit:3; lock 3 k 290-292 =d valid:510 limit:2; release a 340-341; " +
+			"release c 340-341; release d 340-341", "linearizability"},
+		{"valid since before its call, although the earlier caller of its process had another limit", "lock 1 k 1-3 =a limit:2; lock 3 k 5-11 =b limit:3; " +
+			"release b 12-13; lock 4 k 14-15 =c limit:3; lock 3 k 16-17 =d valid:510 limit:2; release a 40-41; release c 40-41; release d 40-41", "linearizability"},
+		{"confirmed long after others were granted", "lock 1 k 1-3 =a limit:2; lock 2 k 2-4 =b limit:2; lock 3 k 5-430 =c valid:928 limit:2; " +
+			"release a 20-22; lock 4 k 23-25 =d limit:3; release b 440-441; release c 440-441; release d 440-441", "linearizability"},
+		{"confirmed again long after others were granted, since the first confirmation had no reply", "disrupt 30-40 a reply is lost; " +
+			"lock 1 k 1-3 =a limit:2; lock 2 k 2-4 =b limit:2; lock 3 k 5-430 =c valid:928 limit:2; release a 20-22; lock 4 k 23-25 =d limit:3; " +
+			"release b 440-441; release c 440-441; release d 440-441", ""},
+		{"an exclusive lease refused beside one that is granted to the next caller of the process", "lock 3 k 2-4 =b limit:2; release b 5-6; " +
+			"try 4 k 10-11 busy; lock 3 k 12-14 =d valid:509 limit:2; release d 20-21", ""},
+		{"valid since before its call, although no earlier call of its process waited", "lock 1 k 1-3 =a limit:2; lock 4 k 12-14 =c limit:3; " +
+			"lock 3 k 15-17 =d valid:510 limit:2; release a 40-41; release c 40-41; release d 40-41", "linearizability"},
+		{"assigned by a release, and confirmed after others were granted", "lock 1 k 1-3 =a limit:2; lock 2 k 2-4 =b limit:2; " +
+			"lock 3 k 5-30 =c valid:528 limit:2; release a 20-22; lock 4 k 23-25 =d limit:3; release b 40-41; release c 40-41; release d 40-41", ""},
+	})
 }

@@ -46,7 +46,7 @@ func overtakenCalls(s *summary) (found []Violation) {
 
 // joinTime returns the longest time from a call to its place in the queue: that of two
 // commands, since its process may have to subscribe first.
-func (s *summary) joinTime() int64 { return 2*s.commandTimeout() + int64(schedulingDelay) }
+func (s *summary) joinTime() int64 { return 2*s.CommandTimeout + int64(schedulingDelay) }
 
 // isFirstWaiter reports whether a call is the first waiter of its process for a lease of this
 // limit, and the process holds no such lease meanwhile. Otherwise the call may wait for its
