@@ -1,3 +1,14 @@
+// Package campaign injects faults into deployments of the lock, and validates the
+// histories.
+//
+// A run is one fault on one deployment with one seed, which determines all random choices.
+// A run starts its own servers, a network in front of them and client processes, injects
+// the fault, waits until the system has recovered, and validates what the clients called
+// and what was returned to them. If a run finds a violation, it is kept in a directory,
+// with the commands to validate it and to run it again.
+//
+// There are four plans: a short one for each change, a long one for a night, runs by name,
+// and the mutants, which show that the campaign finds the mistakes that it looks for.
 package campaign
 
 import (
@@ -7,10 +18,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
 // The exit codes of Main.
@@ -80,4 +94,18 @@ func (c *campaign) runPlan(ctx context.Context) (failed bool, err error) {
 	}
 	fmt.Fprintf(c.w, "\n%sin %v\n", c.table, time.Since(begun).Round(time.Second))
 	return c.failed, nil
+}
+
+// validateFile validates a kept history again, prints the violations to w, and draws them
+// into the directory of the file.
+func validateFile(w io.Writer, path string) (found bool, err error) {
+	h, err := history.Load(path)
+	if err != nil {
+		return false, err
+	}
+	violations := validate.All(h)
+	fmt.Fprintf(w, "%s on %s, seed %d: %d ops, %d grants, %d violations\n",
+		h.Name, h.Deployment, h.Seed, len(h.Ops), len(grantTimes(h)), len(violations))
+	fmt.Fprint(w, lines(violations))
+	return len(violations) > 0, draw(violations, filepath.Dir(path))
 }

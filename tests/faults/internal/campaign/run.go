@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -13,7 +14,9 @@ import (
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic"
+	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
+	"github.com/reqlock/reqlock/tests/faults/internal/watchdog"
 	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
@@ -69,8 +72,9 @@ func (r *Report) run(tb testing.TB) {
 		TTL:      ttl.Nanoseconds(), Claim: claim.Nanoseconds(), CommandTimeout: commandTimeout.Nanoseconds(),
 		FailFast: r.Run.Fault.FailFast.Nanoseconds(),
 	}
-	c := traffic.Start(tb, r.Run.workloadSettings(g.options(), func(process int) map[string]string { return s.Network.Path(process).Routes }))
-	s.Workload, s.Keys = c, c.Keys()
+	settings := r.Run.workloadSettings(g.options(), func(process int) map[string]string { return s.Network.Path(process).Routes })
+	c := traffic.Start(tb, settings)
+	s.Workload, s.Keys = c, settings.Keys()
 	s.CounterAhead = func(key string, by time.Duration) {
 		h.AheadCounters = append(h.AheadCounters, history.AheadCounter{Key: key, At: clock.Now(), By: by.Nanoseconds()})
 	}
@@ -88,7 +92,7 @@ func (r *Report) run(tb testing.TB) {
 	c.Fill(h)
 	keys := map[string]string{}
 	for _, op := range h.Ops {
-		keys[c.LockName(op)] = op.Key
+		keys[traffic.LockName(op)] = op.Key
 	}
 	h.Disruptions = append(declared.all(keys), stop()...)
 	r.History = h
@@ -98,14 +102,15 @@ func (r *Report) run(tb testing.TB) {
 // fencing numbers and no shared leases.
 func (r Run) workloadSettings(servers redistest.Options, routes func(process int) map[string]string) traffic.Settings {
 	s := traffic.Settings{
-		Redis: servers, Routes: routes, Seed: r.Seed,
-		TTL: ttl, CommandTimeout: commandTimeout, Careless: r.Careless,
-		StallTime: stallTime, Clients: r.Fault.Clients, TwoKinds: r.Fault.TwoKinds,
-		FailFast: r.Fault.FailFast, MinHold: r.Fault.MinHold,
-		Replicas: r.replicas(), ReplicaTimeout: commandTimeout / 4,
+		Processes: 4, TwoKinds: r.Fault.TwoKinds, Routes: routes,
+		Options: client.Options{
+			Redis: servers, Clients: cmp.Or(r.Fault.Clients, 2), Seed: r.Seed, TTL: ttl, CommandTimeout: commandTimeout, StallTime: stallTime,
+			FailFast: r.Fault.FailFast, MinHold: r.Fault.MinHold, Replicas: r.replicas(), ReplicaTimeout: commandTimeout / 4,
+			Attempts: 30, SharedTurns: 40, Careless: r.Careless,
+		},
 	}
 	if r.On == fault.OnQuorum {
-		s.Quarantine, s.Attempts, s.SharedTurns = fault.Quarantine(ttl), -1, -1
+		s.Quarantine, s.Attempts, s.SharedTurns = fault.Quarantine(ttl), 0, 0
 	}
 	if r.Fault.OneProcess {
 		s.Processes, s.Clients = 1, oneProcessClients
@@ -114,7 +119,7 @@ func (r Run) workloadSettings(servers redistest.Options, routes func(process int
 		s.Attempts = 90
 	}
 	if r.Fault.SharedOnly {
-		s.Attempts, s.SharedTurns, s.ReadersOnly = -1, 100, r.Fault.ReadersOnly
+		s.Attempts, s.SharedTurns, s.ReadersOnly = 0, 100, r.Fault.ReadersOnly
 	}
 	if callers := r.Fault.FullSpeed; callers != nil {
 		s.Processes, s.Clients = callers.Processes, callers.Clients
@@ -139,11 +144,7 @@ func faultRandom(seed uint64) *rand.Rand {
 
 // warmUp returns when each client was served, and sets the beginning of the history. If a client
 // is never served, the run fails here, and its history begins before, so that it is judged.
-func warmUp(workload interface {
-	AwaitGrants(more int)
-	AwaitEachClient()
-}, h *history.History,
-) {
+func warmUp(workload *traffic.Workload, h *history.History) {
 	workload.AwaitGrants(warmUpGrants)
 	h.Begun = clock.Now()
 	workload.AwaitEachClient()
@@ -173,5 +174,18 @@ func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
+	}
+}
+
+// watchStalls watches this process, which also runs the network, until stop is called. Stop
+// returns the stalls.
+func watchStalls() (stop func() []history.Disruption) {
+	var seen []history.Disruption
+	end := watchdog.Watch(stallTime, func(from, to int64) {
+		seen = append(seen, history.Disruption{Name: validate.Stalled + " machine", From: from, To: to})
+	})
+	return func() []history.Disruption {
+		end()
+		return seen
 	}
 }

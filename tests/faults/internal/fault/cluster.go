@@ -1,6 +1,10 @@
 package fault
 
-import "github.com/reqlock/reqlock/internal/testkit/redistest"
+import (
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
 
 // clusterFaults returns the faults of the nodes and the slots of a Redis Cluster.
 func clusterFaults() []Fault {
@@ -8,24 +12,18 @@ func clusterFaults() []Fault {
 	partly := []string{"--cluster-require-full-coverage", "no"}
 	// On OnClusterReplicas the replica has acknowledged each lease, so none is lost.
 	unacknowledged := []Deployment{OnCluster}
-	faults := []Fault{
-		{Name: "cluster-master-killed", On: unacknowledged, LosesData: true, Args: partly, Inject: func(s *System) { s.killClusterMaster(false) }},
-		{Name: "cluster-master-killed-with-its-data", On: unacknowledged, LosesData: true, Inject: func(s *System) { s.killClusterMaster(true) }},
-		{Name: "cluster-master-stopped", On: unacknowledged, LosesData: true, Args: partly, Inject: stopClusterMaster},
+	return on(onCluster(), []Fault{
+		{Name: "cluster-master-killed", On: unacknowledged, Args: partly, Inject: func(s *System) { s.killClusterMaster(false) }},
+		{Name: "cluster-master-killed-with-its-data", On: unacknowledged, Inject: func(s *System) { s.killClusterMaster(true) }},
+		{Name: "cluster-master-stopped", On: unacknowledged, Args: partly, Inject: stopClusterMaster},
 		{Name: "cluster-switch", Inject: switchClusterMaster},
-		{Name: "cluster-takeover", On: unacknowledged, LosesData: true, Inject: takeOverClusterMaster},
+		{Name: "cluster-takeover", On: unacknowledged, Inject: takeOverClusterMaster},
 		{Name: "cluster-slot-moved", Inject: moveSlot},
 		{Name: "cluster-slot-moved-slowly", Inject: func(s *System) { s.moveSlotSlowly(func() {}) }},
 		{Name: "cluster-client-killed-amid-slot-move", Inject: killAmidMove},
-		{Name: "cluster-master-restarted-empty", LosesData: true, Args: partly, Inject: restartClusterMaster},
+		{Name: "cluster-master-restarted-empty", Args: partly, Inject: restartClusterMaster},
 		{Name: "cluster-replica-restarted", Inject: restartClusterReplica},
-	}
-	for i := range faults {
-		if faults[i].On == nil {
-			faults[i].On = onCluster()
-		}
-	}
-	return faults
+	}...)
 }
 
 // someKey chooses the name of a lock.
@@ -115,4 +113,69 @@ func restartClusterReplica(s *System) {
 		replica.Restart()
 		s.Cluster.Await()
 	})
+}
+
+// moveCount is how often a slot is moved, back and forth.
+const moveCount = 4
+
+// moveSlot moves the slot of a lock away and back, without pauses.
+func moveSlot(s *System) {
+	s.Helper()
+	key := s.someKey()
+	from, to := s.slotMove(key)
+	for range moveCount {
+		s.disrupt("a slot moves", func() { s.Cluster.MoveSlot(key, to) })
+		from, to = to, from
+	}
+}
+
+// moveTime is how long the slow move of a slot takes.
+const moveTime = time.Second
+
+// moveSlotSlowly moves the slot of a lock. Meanwhile each of two masters has half of its
+// keys. It calls amid in the middle of the move.
+func (s *System) moveSlotSlowly(amid func()) {
+	s.Helper()
+	key := s.someKey()
+	from, to := s.slotMove(key)
+	s.disrupt("a slot moves slowly", func() {
+		move := s.Cluster.BeginMove(key, to)
+		if half := s.halfOfSlot(key, from); len(half) > 0 {
+			move.Keys(half...)
+		}
+		s.sleep(moveTime / 2)
+		amid()
+		s.sleep(moveTime / 2)
+		move.Finish()
+	})
+}
+
+// halfOfSlot chooses half of the keys in the slot of a key, rounded up.
+func (s *System) halfOfSlot(key string, master *redistest.Server) []string {
+	s.Helper()
+	client := master.Client(s)
+	defer func() { _ = client.Close() }()
+	keys, err := client.ClusterGetKeysInSlot(s.Context(), s.Cluster.Slot(key), 1000).Result()
+	if err != nil {
+		s.Fatalf("CLUSTER GETKEYSINSLOT of %s: %v", master.Addr(), err)
+	}
+	s.forkRandom().Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	return keys[:(len(keys)+1)/2]
+}
+
+// killAmidMove kills a client process while a slot is moved.
+func killAmidMove(s *System) {
+	s.Helper()
+	s.moveSlotSlowly(func() { s.Workload.Kill(s.someProcess()) })
+}
+
+// slotMove returns the master of the key, and another one.
+func (s *System) slotMove(key string) (from, to *redistest.Server) {
+	s.Helper()
+	from = s.Cluster.MasterOf(key)
+	for to = from; to == from; {
+		masters := s.Cluster.Masters()
+		to = masters[s.Random.IntN(len(masters))]
+	}
+	return from, to
 }

@@ -1,6 +1,8 @@
 package fault
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +13,8 @@ import (
 // errorFaults returns the faults in which a reachable server replies with errors.
 func errorFaults() []Fault {
 	return []Fault{
-		errorFault("NOSCRIPT", allDeployments(), flushScripts),
-		errorFault("OOM", allDeployments(), configure("maxmemory", "1")),
+		errorFault("NOSCRIPT", Deployments(), flushScripts),
+		errorFault("OOM", Deployments(), configure("maxmemory", "1")),
 		errorFault("READONLY", singleServer(), makeReplica),
 		errorFault("MASTERDOWN", singleServer(), both(configure("replica-serve-stale-data", "no"), makeReplica)),
 		errorFault("NOREPLICAS", singleServer(), configure("min-replicas-to-write", "1")),
@@ -142,4 +144,94 @@ func pauseClients(s *System) func() {
 		s.sleep(pause)
 		s.command("CLIENT", "UNPAUSE")
 	}
+}
+
+// failSaves makes the server unable to save its data, so that it refuses writes.
+func failSaves(s *System) func() {
+	dir := s.Admin.ConfigGet(s.Context(), "dir").Val()["dir"]
+	if dir == "" {
+		s.Fatal("the server does not report the directory of its files")
+	}
+	heal := configure("save", "3600 1")(s) // the server refuses writes only if it is configured to save
+	file := filepath.Join(dir, "dump.rdb")
+	if err := os.MkdirAll(file, 0o700); err != nil { // the server cannot replace a directory with a file
+		s.Fatalf("spoil %s: %v", file, err)
+	}
+	s.awaitSave("err")
+	return func() {
+		if err := os.Remove(file); err != nil {
+			s.Fatalf("mend %s: %v", file, err)
+		}
+		s.awaitSave("ok")
+		heal()
+		if err := os.Remove(file); err != nil {
+			s.Fatalf("delete %s: %v", file, err)
+		}
+	}
+}
+
+// awaitSave saves the data of the server, and waits for the result.
+func (s *System) awaitSave(status string) {
+	s.Helper()
+	s.await("a save that ends "+status, func() bool {
+		info := s.Admin.Info(s.Context(), "persistence").Val()
+		if strings.Contains(info, "rdb_last_bgsave_status:"+status+"\r\n") && strings.Contains(info, "rdb_bgsave_in_progress:0\r\n") {
+			return true
+		}
+		s.Admin.BgSave(s.Context()) // an error means that a save has already started
+		return false
+	})
+}
+
+// operator is the user of Admin while the default user has no rights.
+const operator = "operator"
+
+// withOperator returns the same fault on a system whose Admin uses the operator's user.
+func withOperator(f Fault) Fault {
+	inject := f.Inject
+	f.Inject = func(s *System) {
+		s.command("ACL", "SETUSER", operator, "on", "nopass", "~*", "&*", "+@all")
+		own := *s
+		own.Admin = s.Server.Client(s, func(o *redis.Options) { o.Username, o.Password = operator, "any" })
+		inject(&own)
+		s.command("ACL", "DELUSER", operator)
+	}
+	return f
+}
+
+// setRights returns an injector that changes the rights of the default user to one of these
+// rules.
+func setRights(ways ...string) injector {
+	return func(s *System) func() {
+		list, err := s.Admin.(*redis.Client).ACLList(s.Context()).Result()
+		if err != nil {
+			s.Fatalf("ACL LIST: %v", err)
+		}
+		back := []any{"ACL", "SETUSER", "default", "reset"}
+		for _, line := range list {
+			if rule, is := strings.CutPrefix(line, "user default "); is {
+				back = append(back, fields(rule)...)
+			}
+		}
+		way := ways[s.Random.IntN(len(ways))]
+		s.command(append([]any{"ACL", "SETUSER", "default"}, fields(way)...)...)
+		return func() { s.command(back...) }
+	}
+}
+
+// fields returns the fields of a rule as arguments of a command.
+func fields(text string) []any {
+	var all []any
+	for _, word := range strings.Fields(text) {
+		all = append(all, word)
+	}
+	return all
+}
+
+// killConnections closes all connections. Otherwise they would stay authenticated.
+func killConnections(s *System) func() {
+	for _, kind := range []string{"normal", "pubsub"} {
+		s.command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
+	}
+	return func() {}
 }

@@ -9,25 +9,23 @@ import (
 
 // networkFaults returns the faults of the network between servers and clients.
 func networkFaults() []Fault {
-	faults := []Fault{
-		{Name: "connections-are-cut", Inject: injectTwice("connections are cut", 0, 0.1, cutConnections)},
-		{Name: "connections-are-reset", Inject: injectTwice("connections are reset", 0.3, 1, impair(allPaths, (*network.Path).Reset))},
-		{Name: "connections-are-refused", Inject: injectTwice("connections are refused", 0.3, 2, refuseSome)},
-		{Name: "subscriptions-are-cut", Inject: injectTwice("subscriptions are cut", 0, 0.1, killSubscriptions)},
-		{Name: "one-is-partitioned", Inject: injectTwice("a process is partitioned", 1.2, 2, partition(onePath, healDelivering))},
-		{Name: "one-is-partitioned-and-all-is-lost", Inject: injectTwice("a process is partitioned", 1.2, 2, partition(onePath, healDropping))},
-		{Name: "all-are-partitioned", Inject: injectTwice("all processes are partitioned", 0.5, 2, partition(allPaths, healDelivering))},
-		{Name: "all-are-partitioned-and-all-is-lost", Inject: injectTwice("all processes are partitioned", 0.5, 2, partition(allPaths, healDropping))},
-		{Name: "commands-are-swallowed", Inject: injectTwice("commands are swallowed", 0.5, 2, halfOpen(network.Upstream))},
-		{Name: "replies-are-swallowed", Inject: injectTwice("replies are swallowed", 0.5, 2, halfOpen(network.Downstream))},
-		{Name: "network-is-slow", Inject: injectTwice("the network is slow", 1, 2, delaySome)},
-		{Name: "network-is-throttled", Inject: injectTwice("the network is throttled", 1, 2, throttleAll)},
-		{Name: "packets-are-tiny", Inject: injectTwice("packets are tiny", 1, 2, impair(allPaths, (*network.Path).Slice))},
+	fault := func(name, what string, least, most float64, inject injector) Fault {
+		return Fault{Name: name, Inject: injectTwice(what, least, most, inject)}
 	}
-	for i := range faults {
-		faults[i].On = allDeployments()
-	}
-	return faults
+	return on(Deployments(),
+		fault("connections-are-cut", "connections are cut", 0, 0.1, cutConnections),
+		fault("connections-are-reset", "connections are reset", 0.3, 1, impair(allPaths, (*network.Path).Reset)),
+		fault("connections-are-refused", "connections are refused", 0.3, 2, refuse(somePaths)),
+		fault("subscriptions-are-cut", "subscriptions are cut", 0, 0.1, killSubscriptions),
+		fault("one-is-partitioned", "a process is partitioned", 1.2, 2, partition(onePath, (*redistest.Proxy).Heal)),
+		fault("one-is-partitioned-and-all-is-lost", "a process is partitioned", 1.2, 2, partition(onePath, (*redistest.Proxy).HealDropped)),
+		fault("all-are-partitioned", "all processes are partitioned", 0.5, 2, partition(allPaths, (*redistest.Proxy).Heal)),
+		fault("all-are-partitioned-and-all-is-lost", "all processes are partitioned", 0.5, 2, partition(allPaths, (*redistest.Proxy).HealDropped)),
+		fault("commands-are-swallowed", "commands are swallowed", 0.5, 2, halfOpen(somePaths, network.Upstream)),
+		fault("replies-are-swallowed", "replies are swallowed", 0.5, 2, halfOpen(somePaths, network.Downstream)),
+		fault("network-is-slow", "the network is slow", 1, 2, delaySome),
+		fault("network-is-throttled", "the network is throttled", 1, 2, throttleAll),
+		fault("packets-are-tiny", "packets are tiny", 1, 2, impair(allPaths, (*network.Path).Slice)))
 }
 
 // choosePaths chooses the paths of some processes.
@@ -45,7 +43,10 @@ func (s *System) path(process int) *network.Path {
 		for _, voter := range s.Quorum {
 			servers = append(servers, voter.Addr())
 		}
-		return path.To(servers...)
+		path = path.To(servers...)
+		if len(path.Routes) != len(servers) {
+			s.Fatalf("the path of process %d leads to %d of %v", process, len(path.Routes), servers)
+		}
 	}
 	return path
 }
@@ -79,9 +80,9 @@ func impair(whose choosePaths, do func(*network.Path)) injector {
 	}
 }
 
-// halfOpen drops all bytes of one direction.
-func halfOpen(direction network.Direction) injector {
-	return impair(somePaths, func(p *network.Path) { p.HalfOpen(direction) })
+// halfOpen returns an injector that drops all bytes of one direction.
+func halfOpen(whose choosePaths, direction network.Direction) injector {
+	return impair(whose, func(p *network.Path) { p.HalfOpen(direction) })
 }
 
 // delaySome makes each command take 20 to 80 ms longer on average, and sometimes longer than
@@ -103,26 +104,22 @@ func throttleAll(s *System) func() {
 	})(s)
 }
 
-// refuseSome makes servers refuse the connections of some processes.
-func refuseSome(s *System) func() {
-	paths := somePaths(s)
-	for _, path := range paths {
-		path.Down()
-	}
-	return func() {
+// refuse returns an injector that makes servers refuse all connections on the paths.
+func refuse(whose choosePaths) injector {
+	return func(s *System) func() {
+		paths := whose(s)
 		for _, path := range paths {
-			path.Up()
+			path.Down()
+		}
+		return func() {
+			for _, path := range paths {
+				path.Up()
+			}
 		}
 	}
 }
 
-// healDelivering ends a partition, and delivers all bytes that were held.
-func healDelivering(p *redistest.Proxy) { p.Heal() }
-
-// healDropping ends a partition, and drops all bytes that were held.
-func healDropping(p *redistest.Proxy) { p.HealDropped() }
-
-// partition returns an injector that holds all bytes.
+// partition returns an injector that holds all bytes until heal.
 func partition(whose choosePaths, heal func(*redistest.Proxy)) injector {
 	return func(s *System) func() {
 		paths := whose(s)

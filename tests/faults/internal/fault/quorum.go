@@ -1,9 +1,12 @@
 package fault
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
@@ -21,15 +24,15 @@ func quorumFaults() []Fault {
 		least, most float64
 		breaks      injector
 	}{
-		{"crash", "have crashed", 0, 1, crashEmpty},
+		{"crash", "have crashed", 0, 1, crash((*redistest.Server).Restart)},
 		{"stand-still", "are paused", 1, 3, pauseServers},
 		{"are-slow", "are slow", 1, 2, delay(10, 40)},
 		{"are-late", "are late", 1, 2, delay(75, 150)},
-		{"are-refused", "are refused", 0.5, 2, refuseAll},
+		{"are-refused", "are refused", 0.5, 2, refuse(allPaths)},
 		{"are-cut", "are cut off, again and again", 0.3, 1, flapConnections},
 		{"are-reset", "are reset", 0.5, 1.5, impair(allPaths, (*network.Path).Reset)},
-		{"get-no-commands", "get no commands", 0.5, 2, halfOpenAll(network.Upstream)},
-		{"send-no-replies", "send no replies", 0.5, 2, halfOpenAll(network.Downstream)},
+		{"get-no-commands", "get no commands", 0.5, 2, halfOpen(allPaths, network.Upstream)},
+		{"send-no-replies", "send no replies", 0.5, 2, halfOpen(allPaths, network.Downstream)},
 		{"are-out-of-memory", "are out of memory", 0.5, 2, configure("maxmemory", "1")},
 		{"are-replicas", "are replicas", 0.5, 2, makeReplica},
 		{"lose-scripts", "lose their scripts", 0.2, 0.5, flushScripts},
@@ -40,19 +43,16 @@ func quorumFaults() []Fault {
 		})
 	}
 	faults = append(faults,
-		Fault{Name: "quorum-servers-crash-and-keep-data", Args: appendOnly(), Inject: onMinority("have crashed", 0, 1, crashWithData)},
+		Fault{Name: "quorum-servers-crash-and-keep-data", Args: appendOnly(), Inject: onMinority("have crashed", 0, 1, crash((*redistest.Server).RestartFromDisk))},
 		Fault{Name: "quorum-servers-crash-in-turn", Inject: crashInTurn},
 		Fault{Name: "quorum-servers-storm", Inject: injectMinorityStorm},
 		Fault{Name: "quorum-majority-crashes", Inject: repeat(2, restartMajority)},
 		Fault{Name: "quorum-majority-stands-still", Inject: onMajority("is paused", pauseServers)},
-		Fault{Name: "quorum-majority-is-refused", Inject: onMajority("is refused", refuseAll)},
-		Fault{Name: "quorum-majority-gets-no-commands", Inject: onMajority("gets no commands", halfOpenAll(network.Upstream))},
-		Fault{Name: "quorum-majority-sends-no-replies", Inject: onMajority("sends no replies", halfOpenAll(network.Downstream))},
+		Fault{Name: "quorum-majority-is-refused", Inject: onMajority("is refused", refuse(allPaths))},
+		Fault{Name: "quorum-majority-gets-no-commands", Inject: onMajority("gets no commands", halfOpen(allPaths, network.Upstream))},
+		Fault{Name: "quorum-majority-sends-no-replies", Inject: onMajority("sends no replies", halfOpen(allPaths, network.Downstream))},
 	)
-	for i := range faults {
-		faults[i].On = []Deployment{OnQuorum}
-	}
-	return faults
+	return on([]Deployment{OnQuorum}, faults...)
 }
 
 // subset returns a copy of the system that has only some random servers of the quorum.
@@ -139,8 +139,8 @@ func crashInTurn(s *System) {
 // two servers are impaired at a time.
 func injectMinorityStorm(s *System) {
 	injectors := []injector{
-		crashEmpty, pauseServers, delay(10, 40), delay(75, 150), refuseAll, flapConnections,
-		halfOpenAll(network.Upstream), halfOpenAll(network.Downstream), configure("maxmemory", "1"), makeReplica, flushScripts,
+		crash((*redistest.Server).Restart), pauseServers, delay(10, 40), delay(75, 150), refuse(allPaths), flapConnections,
+		halfOpen(allPaths, network.Upstream), halfOpen(allPaths, network.Downstream), configure("maxmemory", "1"), makeReplica, flushScripts,
 	}
 	s.awaitGrants()
 	s.during(validate.Minority+": a storm", nil, func() {
@@ -162,4 +162,79 @@ func injectMinorityStorm(s *System) {
 		}
 	})
 	s.awaitGrants()
+}
+
+// crash returns an injector that kills servers of a quorum and restarts them. They are healthy
+// when they vote again: a server cannot know that its data is complete, so it is quarantined
+// even if it has kept its data.
+func crash(restart func(*redistest.Server)) injector {
+	return func(s *System) func() {
+		for _, voter := range s.Quorum {
+			voter.Kill()
+		}
+		return func() {
+			for _, voter := range s.Quorum {
+				restart(voter.Server)
+			}
+			s.awaitQuarantine()
+		}
+	}
+}
+
+// restart restarts servers of a quorum without data.
+func (s *System) restart() {
+	s.Helper()
+	for _, voter := range s.Quorum {
+		voter.Restart()
+	}
+}
+
+// uptime matches the uptime of a server in seconds, rounded up.
+var uptime = regexp.MustCompile(`uptime_in_seconds:(\d+)`)
+
+// awaitQuarantine returns when the servers have run for so long that they vote.
+func (s *System) awaitQuarantine() {
+	s.Helper()
+	for _, voter := range s.Quorum {
+		s.await("the end of a quarantine", func() bool {
+			found := uptime.FindStringSubmatch(voter.Admin.Info(s.Context(), "server").Val())
+			if found == nil {
+				return false
+			}
+			seconds, _ := strconv.Atoi(found[1])
+			return time.Duration(seconds-1)*time.Second >= Quarantine(s.TTL)
+		})
+	}
+}
+
+// pauseServers pauses servers of a quorum.
+func pauseServers(s *System) func() {
+	for _, voter := range s.Quorum {
+		voter.Pause()
+	}
+	return func() {
+		for _, voter := range s.Quorum {
+			voter.Resume()
+		}
+	}
+}
+
+// delay returns an injector that delays all bytes of all paths by a random time between
+// least and most milliseconds.
+func delay(least, most int) injector {
+	return func(s *System) func() {
+		latency := time.Duration(least+s.Random.IntN(most-least)) * time.Millisecond
+		return impair(allPaths, func(p *network.Path) { p.Delay(latency, latency/4) })(s)
+	}
+}
+
+// flapConnections closes all connections, several times.
+func flapConnections(s *System) func() {
+	refuse(allPaths)(s)()
+	return func() {
+		for range 10 {
+			refuse(allPaths)(s)()
+			s.runFor(0.02, 0.1)
+		}
+	}
 }

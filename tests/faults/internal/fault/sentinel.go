@@ -25,11 +25,11 @@ func sentinelFaults() []Fault {
 		{"sentinel-client-killed-amid-failover", killAmidSentinelFailover},
 	} {
 		faults = append(faults, Fault{
-			Name: f.name, On: onSentinels(), LosesData: true, Inject: f.inject,
+			Name: f.name, On: onSentinels(), Inject: f.inject,
 		})
 	}
 	return append(faults, Fault{
-		Name: "sentinel-master-killed-and-replaced-late", On: onSentinels(), LosesData: true,
+		Name: "sentinel-master-killed-and-replaced-late", On: onSentinels(),
 		Paying: true, Clients: clientsInOutage, Inject: killSentinelMasterForLong,
 	})
 }

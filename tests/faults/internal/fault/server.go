@@ -1,6 +1,10 @@
 package fault
 
-import "time"
+import (
+	"time"
+
+	"github.com/reqlock/reqlock/tests/faults/internal/validate"
+)
 
 // serverFaults returns the faults of a whole server.
 func serverFaults() []Fault {
@@ -13,7 +17,7 @@ func serverFaults() []Fault {
 			}),
 		},
 		{
-			Name: "server-crashes-and-is-empty", On: singleServer(), LosesData: true,
+			Name: "server-crashes-and-is-empty", On: singleServer(),
 			Inject: repeat(2, func(s *System) {
 				s.during("the server has crashed and lost its data", everything, func() {
 					s.Server.Kill()
@@ -26,10 +30,7 @@ func serverFaults() []Fault {
 		awayForLong("server-is-away-for-long-and-is-empty", true),
 		{
 			Name: "server-stands-still", On: singleServer(),
-			Inject: injectTwice("the server is paused", 0.3, 3, func(s *System) func() {
-				s.Server.Pause()
-				return s.Server.Resume
-			}),
+			Inject: injectTwice("the server is paused", 0.3, 3, pauseServer),
 		},
 	}
 }
@@ -39,7 +40,7 @@ const longAway = 2500 * time.Millisecond
 
 // awayForLong returns a fault of a server that is away for long, and is empty then or has its data.
 func awayForLong(name string, isEmpty bool) Fault {
-	f := Fault{Name: name, On: singleServer(), Args: appendOnly(), LosesData: isEmpty, Paying: true, Clients: clientsInOutage}
+	f := Fault{Name: name, On: singleServer(), Args: appendOnly(), Paying: true, Clients: clientsInOutage}
 	var lost Loss
 	if isEmpty {
 		lost = everything
@@ -63,3 +64,46 @@ func awayForLong(name string, isEmpty bool) Fault {
 // file, and so has it after a crash. With appendfsync everysec the server would sometimes
 // confirm a command before it is written.
 func appendOnly() []string { return []string{"--appendonly", "yes", "--appendfsync", "no"} }
+
+// failFast is after how long an outage the clients of these faults are refused at once. An
+// outage of longestOutage TTLs is several times as long.
+const (
+	failFast       = 500 * time.Millisecond
+	shortestOutage = 5
+	longestOutage  = 6
+)
+
+// clientsInOutage is the number of clients in each process. Many of them wait without a bound
+// when the outage begins, and keep their places: the others call again and again.
+const clientsInOutage = 6
+
+// failFastFaults returns faults of a server, or of three of five servers, that do not reply for
+// so long that new callers are refused at once.
+func failFastFaults() []Fault {
+	return []Fault{
+		beyondFailFast(Fault{Name: "server-stands-still-beyond-fail-fast", On: singleServer()}, "the server is paused", pauseServer),
+		beyondFailFast(Fault{Name: "quorum-majority-stands-still-beyond-fail-fast", On: []Deployment{OnQuorum}}, "a majority is paused",
+			func(s *System) func() { return pauseServers(s.subset(3)) }),
+	}
+}
+
+// pauseServer pauses the server.
+func pauseServer(s *System) func() {
+	s.Server.Pause()
+	return s.Server.Resume
+}
+
+// beyondFailFast adds a long outage to a fault.
+func beyondFailFast(f Fault, what string, inject injector) Fault {
+	f.FailFast, f.Clients = failFast, clientsInOutage
+	f.Inject = repeat(1, func(s *System) {
+		s.during(what, nil, func() {
+			heal := inject(s)
+			s.during(validate.NoGrants+": "+what, nil, func() {
+				s.during(validate.Outage+": "+what, nil, func() { s.runFor(shortestOutage, longestOutage) })
+			})
+			heal()
+		})
+	})
+	return f
+}

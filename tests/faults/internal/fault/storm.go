@@ -3,13 +3,14 @@ package fault
 import (
 	"slices"
 
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
 // stormFaults returns faults that inject several failures at a time.
 func stormFaults() []Fault {
 	return []Fault{
-		{Name: "storm", On: allDeployments(), Inject: injectStorm(allInjectors())},
+		{Name: "storm", On: Deployments(), Inject: injectStorm(allInjectors())},
 		{Name: "storm-of-refusals", On: singleServer(), Inject: injectStorm(append(allInjectors(), makeReplica, configure("min-replicas-to-write", "1")))},
 	}
 }
@@ -17,10 +18,10 @@ func stormFaults() []Fault {
 // allInjectors returns the injectors that work on any deployment and in any combination.
 func allInjectors() []injector {
 	return []injector{
-		delaySome, throttleAll, cutConnections, killSubscriptions, refuseSome, pauseProcess, flushScripts,
-		halfOpen(network.Upstream), halfOpen(network.Downstream),
+		delaySome, throttleAll, cutConnections, killSubscriptions, refuse(somePaths), pauseProcess, flushScripts,
+		halfOpen(somePaths, network.Upstream), halfOpen(somePaths, network.Downstream),
 		impair(allPaths, (*network.Path).Reset),
-		partition(onePath, healDelivering), partition(allPaths, healDropping),
+		partition(onePath, (*redistest.Proxy).Heal), partition(allPaths, (*redistest.Proxy).HealDropped),
 		configure("maxmemory", "1"),
 	}
 }

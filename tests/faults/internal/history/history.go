@@ -48,8 +48,7 @@ type History struct {
 	Seed       uint64 `json:"seed"`
 	TTL        int64  `json:"ttl"`   // of each lease, in ns
 	Claim      int64  `json:"claim"` // how long a key stays assigned to a waiter that is gone
-	// CommandTimeout is how long the lock waits for the reply to one command, in ns; 0 if
-	// that is unknown.
+	// CommandTimeout is how long the lock waits for the reply to one command, in ns.
 	CommandTimeout int64 `json:"command_timeout,omitempty"`
 	// FailFast is after how long an outage the lock refuses new calls at once, in ns; 0 if no
 	// outage of the run is that long.

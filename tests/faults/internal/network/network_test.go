@@ -1,10 +1,12 @@
 package network
 
 import (
-	"context"
+	"bufio"
 	"errors"
-	"fmt"
+	"io"
 	"net"
+	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,123 +18,160 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// newNetwork returns a network to a server, the server, and a client that bypasses the
-// network.
-func newNetwork(t *testing.T) (*Network, *redistest.Server, *redis.Client) {
-	t.Helper()
+func TestMain(m *testing.M) { suite.Main(m) }
+
+// A user uses one path: it increments a key of its own.
+type user struct {
+	*testing.T
+	path  *Path
+	addr  string // of its link
+	admin *redis.Client
+	key   string
+
+	conn  net.Conn
+	reply *bufio.Reader
+}
+
+func (u *user) dial() {
+	u.Helper()
+	conn, err := new(net.Dialer).DialContext(u.Context(), "tcp", u.addr)
+	if err != nil {
+		u.Fatal(err)
+	}
+	u.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		u.Fatal(err)
+	}
+	u.conn, u.reply = conn, bufio.NewReader(conn)
+}
+
+// increment sends a command that increments the key.
+func (u *user) increment() {
+	u.Helper()
+	if _, err := io.WriteString(u.conn, "*2\r\n$4\r\nINCR\r\n$"+strconv.Itoa(len(u.key))+"\r\n"+u.key+"\r\n"); err != nil {
+		u.Fatal(err)
+	}
+}
+
+// expectReply reads the reply with a value.
+func (u *user) expectReply(value int) {
+	u.Helper()
+	if line, err := u.reply.ReadString('\n'); err != nil || line != ":"+strconv.Itoa(value)+"\r\n" {
+		u.Errorf("got %q, %v; want %d", line, err, value)
+	}
+}
+
+// expectEnd reads the error that ends the connection. No reply may come before it.
+func (u *user) expectEnd() error {
+	u.Helper()
+	line, err := u.reply.ReadString('\n')
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		u.Errorf("got %q, %v; want the end of the connection", line, err)
+	}
+	return err
+}
+
+// expectSilence waits for a reply, in vain.
+func (u *user) expectSilence() {
+	u.Helper()
+	_ = u.conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	if line, err := u.reply.ReadString('\n'); !errors.Is(err, os.ErrDeadlineExceeded) {
+		u.Errorf("got %q, %v; want no reply", line, err)
+	}
+	_ = u.conn.SetReadDeadline(time.Now().Add(time.Minute))
+}
+
+// awaitValue returns when the server has executed the command.
+func (u *user) awaitValue(value string) {
+	u.Helper()
+	suite.Eventually(u, "the command is executed", func() bool { return u.admin.Get(u.Context(), u.key).Val() == value })
+}
+
+// A path that impairs nothing would make a fault do nothing, and no check would notice.
+func TestPathImpairsBytesUntilItIsRestored(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
-	return Start(t, server.Addr()), server, server.Client(t)
-}
-
-func awaitValue(t *testing.T, client *redis.Client, key, value string) {
-	t.Helper()
-	suite.Eventually(t, key+" becomes "+value, func() bool { return client.Get(t.Context(), key).Val() == value })
-}
-
-func TestPathsLeadToTheirServers(t *testing.T) {
-	t.Parallel()
-	servers := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
-	n := Start(t, servers[0].Addr(), servers[1].Addr())
-	for process := range 2 {
-		for i, server := range servers {
-			w := dial(t, n.Path(process).Routes[server.Addr()])
-			w.send("INCR n")
-			w.expect(":" + string(rune('1'+process)))
-			if got := n.Path(process).Commands.Commands()["INCR"]; got != i+1 {
-				t.Errorf("path %d has seen %d commands", process, got)
-			}
-		}
-	}
-	if paths := n.Paths(); len(paths) != 2 || paths[0] != n.Path(0) || paths[1] != n.Path(1) {
-		t.Errorf("there are %d paths", len(paths))
-	}
-}
-
-func TestDelay(t *testing.T) {
-	t.Parallel()
-	n, server, _ := newNetwork(t)
-	path := n.Path(1)
-	w := dial(t, path.Routes[server.Addr()])
+	n := Start(t, server.Addr())
 	const latency = 30 * time.Millisecond
-	path.Delay(latency, 0)
-	for range 2 {
+	timed := func(u *user, least time.Duration) {
 		begun := time.Now()
-		w.send("INCR n")
-		w.send("INCR n")
-		if _, err := w.reader.Peek(1); err != nil {
-			t.Fatal(err)
+		u.increment()
+		u.expectReply(2)
+		if took := time.Since(begun); took < least {
+			u.Errorf("took %v, want %v at least", took, least)
 		}
-		if took := time.Since(begun); took < 2*latency {
-			t.Errorf("took %v, want %v", took, 2*latency)
-		}
-		_, _ = w.reader.Discard(8)
-		w = dial(t, path.Routes[server.Addr()]) // a new connection is delayed, too
+		u.path.Restore()
+		u.increment()
+		u.expectReply(3)
 	}
-	path.Delay(time.Hour, time.Minute)
-	w.send("INCR n")
-	path.Restore()
-	w.expect(":5") // on the same connection
+	for i, test := range []struct {
+		name string
+		use  func(u *user)
+	}{
+		{"Delay", func(u *user) { u.path.Delay(latency, 0); timed(u, 2*latency) }},
+		{"DelayReplies", func(u *user) { u.path.DelayReplies(latency, 0); timed(u, latency) }},
+		{"DelayReplies delays no command", func(u *user) {
+			u.path.DelayReplies(time.Hour, time.Minute)
+			u.increment()
+			u.awaitValue("2")
+			u.path.Restore()
+			u.expectReply(2)
+		}},
+		{"Throttle", func(u *user) { u.path.Throttle(1); timed(u, 100*time.Millisecond) }},
+		{"HalfOpen upstream", func(u *user) {
+			u.path.HalfOpen(Upstream)
+			u.increment()
+			u.expectSilence()
+			u.awaitValue("1")
+			u.path.Restore()
+			_ = u.expectEnd()
+		}},
+		{"HalfOpen downstream", func(u *user) {
+			u.path.HalfOpen(Downstream)
+			u.increment()
+			u.awaitValue("2")
+			u.path.Restore()
+			_ = u.expectEnd()
+		}},
+		{"Reset", func(u *user) {
+			u.path.Reset()
+			u.increment()
+			if err := u.expectEnd(); !errors.Is(err, syscall.ECONNRESET) {
+				u.Errorf("got %v, want a reset", err)
+			}
+			u.awaitValue("2")
+		}},
+		{"Down", func(u *user) {
+			u.path.Down()
+			_ = u.expectEnd()
+			if conn, err := new(net.Dialer).DialContext(u.Context(), "tcp", u.addr); !errors.Is(err, syscall.ECONNREFUSED) {
+				u.Errorf("got %v, %v; want a refusal", conn, err)
+			}
+			u.path.Up()
+			u.dial()
+			timed(u, 0)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			path := n.Path(i)
+			u := &user{T: t, path: path, addr: path.To(server.Addr()).Routes[server.Addr()], admin: server.Client(t), key: strings.Repeat("n", 100+i)}
+			u.dial()
+			u.increment()
+			u.expectReply(1)
+			test.use(u)
+		})
+	}
 }
 
-func TestDelayRepliesDelaysNoCommand(t *testing.T) {
+func TestSliceMakesTinyPackets(t *testing.T) {
 	t.Parallel()
-	n, server, client := newNetwork(t)
-	path := n.Path(1)
-	w := dial(t, path.Routes[server.Addr()])
-	const latency = 30 * time.Millisecond
-	path.DelayReplies(latency, 0)
-	begun := time.Now()
-	w.send("INCR n")
-	w.expect(":1")
-	if took := time.Since(begun); took < latency {
-		t.Errorf("took %v, want %v", took, latency)
-	}
-	path.DelayReplies(time.Hour, time.Minute)
-	w.send("INCR n")
-	suite.Eventually(t, "the command arrives", func() bool { return client.Get(t.Context(), "n").Val() == "2" })
-	path.Restore()
-	w.expect(":2")
-}
-
-func TestThrottle(t *testing.T) {
-	t.Parallel()
-	n, server, client := newNetwork(t)
-	client.Set(t.Context(), "k", strings.Repeat("x", 500), 0)
-	client.Set(t.Context(), "n", strings.Repeat("x", 1<<20), 0)
-	w := dial(t, n.Path(1).Routes[server.Addr()])
-	n.Throttle(1000)
-	begun := time.Now()
-	w.send("GET k")
-	w.expect("$500")
-	w.expect(strings.Repeat("x", 500))
-	if took := time.Since(begun); took < 500*time.Millisecond {
-		t.Errorf("500 bytes took %v", took)
-	}
-	w.send("GET n")
-	w.expect("$1048576")
-	n.Restore()
-	w.expect(strings.Repeat("x", 1<<20))
-}
-
-func TestSlice(t *testing.T) {
-	t.Parallel()
-	n, server, _ := newNetwork(t)
+	n := Start(t, redistest.Start(t).Addr())
 	n.Path(1).Slice()
-	w := dial(t, n.Path(1).Routes[server.Addr()])
-	for _, want := range []string{":1", ":2", ":3"} {
-		w.send("INCR n")
-		w.expect(want)
-	}
-	n.Restore()
-	w.send("INCR n")
-	w.expect(":4")
-
-	var packets packets
-	n.Path(1).Slice()
-	s := n.Path(1).links[0].settings[Upstream]
-	newPipe().run(strings.NewReader(strings.Repeat("x", 1000)), &packets, s, func(error) {})
-	if packets.bytes != 1000 || packets.longest > 16 {
-		t.Errorf("%d bytes, in packets of up to %d", packets.bytes, packets.longest)
+	var seen packets
+	newPipe().run(strings.NewReader(strings.Repeat("x", 1000)), &seen, n.Path(1).links[0].settings[Upstream], func(error) {})
+	if seen.bytes != 1000 || seen.longest > 16 {
+		t.Errorf("%d bytes, in packets of up to %d", seen.bytes, seen.longest)
 	}
 }
 
@@ -144,136 +183,3 @@ func (p *packets) Write(data []byte) (int, error) {
 	p.longest = max(p.longest, len(data))
 	return len(data), nil
 }
-
-func TestHalfOpen(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		direction Direction
-		value     string
-	}{"commands are swallowed": {Upstream, "1"}, "replies are swallowed": {Downstream, "2"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n, server, client := newNetwork(t)
-			old := dial(t, n.Path(1).Routes[server.Addr()])
-			old.send("INCR n")
-			old.expect(":1")
-			n.HalfOpen(test.direction)
-			old.send("INCR n")
-			fresh := dial(t, n.Path(1).Routes[server.Addr()])
-			fresh.send("INCR m")
-			if test.direction == Downstream {
-				awaitValue(t, client, "n", "2")
-				awaitValue(t, client, "m", "1")
-			}
-			n.Path(1).links[0].awaitConnections(t, 2)
-			n.Restore()
-			for _, w := range []*rawConn{old, fresh} {
-				if err := w.readEnd(); err == nil {
-					t.Error("a connection has survived")
-				}
-			}
-			if got := client.Get(t.Context(), "n").Val(); got != test.value {
-				t.Errorf("n is %s, want %s", got, test.value)
-			}
-			w := dial(t, n.Path(1).Routes[server.Addr()])
-			w.send("PING")
-			w.expect("+PONG")
-		})
-	}
-}
-
-// awaitConnections returns when there are that many connections.
-func (l *link) awaitConnections(t *testing.T, want int) {
-	t.Helper()
-	suite.Eventually(t, fmt.Sprint("there are ", want, " connections"), func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return len(l.connections) == want
-	})
-}
-
-func TestReset(t *testing.T) {
-	t.Parallel()
-	n, server, client := newNetwork(t)
-	old := dial(t, n.Path(1).Routes[server.Addr()])
-	old.send("INCR n")
-	old.expect(":1")
-	n.Reset()
-	fresh := dial(t, n.Path(1).Routes[server.Addr()])
-	for i, w := range []*rawConn{old, fresh} {
-		w.send("INCR n")
-		if err := w.readEnd(); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("got %v, want a reset", err)
-		}
-		awaitValue(t, client, "n", string(rune('2'+i)))
-	}
-	n.Restore()
-	w := dial(t, n.Path(1).Routes[server.Addr()])
-	w.send("PING")
-	w.expect("+PONG")
-}
-
-func TestDownAndUp(t *testing.T) {
-	t.Parallel()
-	n, server, _ := newNetwork(t)
-	addr := n.Path(1).Routes[server.Addr()]
-	old := dial(t, addr)
-	old.send("PING")
-	old.expect("+PONG")
-	n.Down()
-	n.Down() // changes nothing
-	_ = old.readEnd()
-	var dialer net.Dialer
-	if conn, err := dialer.DialContext(t.Context(), "tcp", addr); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("got %v, %v, want a refusal", conn, err)
-	}
-	n.Up()
-	n.Up() // changes nothing
-	w := dial(t, addr)
-	w.send("PING")
-	w.expect("+PONG")
-}
-
-// A client that closes its connection while replies are under way leaves nothing behind,
-// and blocks no other client.
-func TestClosedClientLeavesNothing(t *testing.T) {
-	t.Parallel()
-	n, server, _ := newNetwork(t)
-	path := n.Path(1)
-	for range 20 {
-		w := dial(t, path.Routes[server.Addr()])
-		path.Delay(5*time.Millisecond, 4*time.Millisecond)
-		for range 50 {
-			w.send("INCR n")
-			time.Sleep(50 * time.Microsecond) // in separate packets
-		}
-		if _, err := w.reader.Peek(1); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.conn.(*net.TCPConn).SetLinger(0); err != nil {
-			t.Fatal(err)
-		}
-		_ = w.conn.Close()
-		path.Throttle(50_000)
-		path.Restore()
-	}
-}
-
-func TestNetworkWithoutServers(t *testing.T) {
-	t.Parallel()
-	r := &fatalTB{TB: t}
-	func() {
-		defer func() { _ = recover() }()
-		Start(r)
-	}()
-	if r.message != "start a network: it leads to no server" {
-		t.Errorf("got %q", r.message)
-	}
-}
-
-type fatalTB struct {
-	testing.TB
-	message string
-}
-
-func (r *fatalTB) Fatal(args ...any) { r.message, _ = args[0].(string); panic(context.Canceled) }

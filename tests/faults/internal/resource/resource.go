@@ -1,25 +1,57 @@
+// Package resource is what the lock protects in a run: registers that clients read and
+// write under a lease, and a ledger that is charged once for each payment. It runs in the
+// process of the campaign. Client processes reach it on a socket of the host, so it does
+// not fail with Redis.
+//
+// Each key has two registers. The fenced register refuses reads and writes with a fencing
+// number below the highest one that it has seen. It also refuses reads, since a late write
+// could come between a read and the write that is based on that read. The unfenced register
+// refuses nothing: it shows what the lock guarantees alone.
+//
+// A register stores its version: the number of writes that it has accepted. A write names
+// the version that it is based on, so two writes based on one version are a lost update.
 package resource
 
 import (
 	"encoding/json"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
+
+// usersPerPayment is how many users get the same payment, one after the other, so that
+// their attempts compete.
+const usersPerPayment = 4
 
 // A Resource serves its registers and its ledger. It is safe for concurrent use.
 type Resource struct {
-	registers registers
-	ledger    ledger
-	listener  net.Listener
+	listener net.Listener
+	serving  sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	conns   map[net.Conn]struct{}
-	serving sync.WaitGroup
+	mu       sync.Mutex
+	closed   bool
+	conns    map[net.Conn]struct{}
+	all      map[name]*register
+	accesses []history.Access // in the order in which they were executed
+	effects  []history.Effect // all charges, in order
+	payments int              // how often a payment was requested
+}
+
+// A name identifies a register.
+type name struct {
+	key    string
+	fenced bool
+}
+
+// A register is one value under the lock.
+type register struct {
+	version int64 // the number of accepted writes
+	fence   int64 // the highest one that it has seen
 }
 
 // Serve starts a new resource on a free loopback port. The cleanup of tb closes it, and
@@ -30,11 +62,7 @@ func Serve(tb testing.TB) *Resource {
 	if err != nil {
 		tb.Fatalf("listen for the users of the resource: %v", err)
 	}
-	r := &Resource{
-		registers: registers{all: map[name]*register{}},
-		listener:  listener,
-		conns:     map[net.Conn]struct{}{},
-	}
+	r := &Resource{listener: listener, all: map[name]*register{}, conns: map[net.Conn]struct{}{}}
 	r.serving.Go(func() {
 		if err := r.accept(); !errors.Is(err, net.ErrClosed) {
 			tb.Errorf("wait for users of the resource: %v", err)
@@ -47,11 +75,12 @@ func Serve(tb testing.TB) *Resource {
 // Addr returns the address for Dial.
 func (r *Resource) Addr() string { return r.listener.Addr().String() }
 
-// Accesses returns all accesses to the registers so far, in order.
-func (r *Resource) Accesses() []history.Access { return r.registers.log() }
-
-// Effects returns all charges so far, in order.
-func (r *Resource) Effects() []history.Effect { return r.ledger.charged() }
+// Fill adds all accesses to the registers, and all charges, to a history.
+func (r *Resource) Fill(h *history.History) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h.Accesses, h.Effects = slices.Clone(r.accesses), slices.Clone(r.effects)
+}
 
 func (r *Resource) close() {
 	_ = r.listener.Close()
@@ -111,20 +140,6 @@ func (r *Resource) serve(conn net.Conn) {
 	}
 }
 
-// handle executes a request.
-func (r *Resource) handle(request request) (a reply) {
-	switch {
-	case request.Access != nil:
-		done := r.registers.access(*request.Access)
-		a.Version, a.Refused = done.Version, done.Refused
-	case request.Effect != nil:
-		r.ledger.charge(*request.Effect)
-	default:
-		a.Payment = r.ledger.payment()
-	}
-	return a
-}
-
 // A request is one JSON value: an access, an effect, or an empty value, which requests a
 // payment.
 type request struct {
@@ -137,4 +152,45 @@ type reply struct {
 	Version int64 `json:"version,omitempty"`
 	Refused bool  `json:"refused,omitempty"`
 	Payment int   `json:"payment,omitempty"`
+}
+
+// handle executes and records a request.
+func (r *Resource) handle(request request) (a reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case request.Access != nil:
+		done := r.access(*request.Access)
+		a.Version, a.Refused = done.Version, done.Refused
+	case request.Effect != nil:
+		request.Effect.At = clock.Now()
+		r.effects = append(r.effects, *request.Effect)
+	default:
+		a.Payment = r.payments / usersPerPayment
+		r.payments++
+	}
+	return a
+}
+
+// access executes and records an access. The caller holds mu.
+func (r *Resource) access(a history.Access) history.Access {
+	id := name{a.Key, a.Fenced}
+	one := r.all[id]
+	if one == nil {
+		one = &register{}
+		r.all[id] = one
+	}
+	a.At = clock.Now()
+	a.Refused = a.Fenced && a.Fence < one.fence
+	if !a.Write {
+		a.Version = one.version
+	}
+	if !a.Refused {
+		one.fence = max(one.fence, a.Fence)
+		if a.Write {
+			one.version++
+		}
+	}
+	r.accesses = append(r.accesses, a)
+	return a
 }

@@ -84,7 +84,7 @@ func (c *Workload) reportFailures() {
 func (c *Workload) Fill(h *history.History) {
 	h.Ops = c.journal.calls(func(history.Op) bool { return true })
 	c.journal.fill(h)
-	h.Accesses, h.Effects = c.resource.Accesses(), c.resource.Effects()
+	c.resource.Fill(h)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h.ProcessFailures = append([]history.ProcessFailure(nil), c.failures...)

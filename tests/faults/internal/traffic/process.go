@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/child"
+	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
+	"github.com/reqlock/reqlock/tests/internal/clock"
 )
 
 // A process is one client process.
@@ -47,16 +49,14 @@ func (c *Workload) startProcess(slot, generation int) {
 // config returns the Config of a process.
 func (c *Workload) config(m *process) client.Config {
 	s := c.settings
-	return client.Config{
-		Process: m.number, First: m.slot * s.Clients, Clients: s.Clients, Generation: m.generation, Seed: s.Seed,
-		Redis: s.Redis, AsCluster: s.TwoKinds && m.number%4 < 2, Routes: s.Routes(m.number), Resource: c.resource.Addr(),
-		Keys: s.keys(), Shared: sharedKeys, Prefix: s.Prefix, TTL: s.TTL,
-		CommandTimeout: s.CommandTimeout, ReadTimeout: s.ReadTimeout,
-		Quarantine: s.Quarantine, Replicas: s.Replicas, ReplicaTimeout: s.ReplicaTimeout,
-		FailFast: s.FailFast, MinHold: s.MinHold,
-		StallTime: s.StallTime, Attempts: s.Attempts, SharedTurns: s.SharedTurns, ReadersOnly: s.ReadersOnly,
-		FullSpeed: s.FullSpeed, Careless: s.Careless,
+	config := client.Config{
+		Options: s.Options, Process: m.number, First: m.slot * s.Clients, Generation: m.generation,
+		AsCluster: s.TwoKinds && m.number%4 < 2, Resource: c.resource.Addr(),
 	}
+	if s.Routes != nil {
+		config.Routes = s.Routes(m.number)
+	}
+	return config
 }
 
 // start starts this program again as a client. Its reports go to the journal.
@@ -132,4 +132,56 @@ func (c *Workload) killAll() {
 
 func (m *process) String() string {
 	return fmt.Sprintf("process %d (place %d, life %d)", m.number, m.slot, m.generation)
+}
+
+// Kill kills a process. When it returns, the process has ended, and a new process with a
+// new number has its clients.
+func (c *Workload) Kill(process int) {
+	c.tb.Helper()
+	m := c.mustProcess(process)
+	c.failIfExited()
+	c.mu.Lock()
+	if m.isPaused {
+		c.recordContinue(m) // the pause ends: the history has a kill from now on
+	}
+	c.failures = append(c.failures, history.ProcessFailure{Process: process, From: clock.Now()})
+	delete(c.processes, process)
+	c.mu.Unlock()
+	m.kill()
+	c.startProcess(m.slot, m.generation+1)
+}
+
+// Stop pauses a process, and returns when it is stopped.
+func (c *Workload) Stop(process int) {
+	c.tb.Helper()
+	m := c.mustProcess(process)
+	c.mu.Lock()
+	m.isPaused = true
+	c.failures = append(c.failures, history.ProcessFailure{Process: process, From: clock.Now()})
+	c.mu.Unlock()
+	if err := m.child.Pause(); err != nil {
+		c.tb.Fatalf("stop process %d: %v", process, err)
+	}
+}
+
+// Continue continues a process that is paused.
+func (c *Workload) Continue(process int) {
+	c.tb.Helper()
+	m := c.mustProcess(process)
+	if err := m.child.Resume(); err != nil {
+		c.tb.Fatalf("continue process %d: %v", process, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.recordContinue(m)
+}
+
+// recordContinue records the end of a pause. The caller holds mu.
+func (c *Workload) recordContinue(m *process) {
+	m.isPaused = false
+	for i := range c.failures {
+		if d := &c.failures[i]; d.Process == m.number && d.To == 0 {
+			d.To = clock.Now()
+		}
+	}
 }

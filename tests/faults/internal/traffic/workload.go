@@ -1,3 +1,9 @@
+// Package traffic is the workload of a run: client processes that take locks, work under
+// them and begin attempts. A fault can kill and pause these processes. The program starts
+// itself again as a client process: see Main and package client.
+//
+// A process reports each call before it makes it and after it returned. So a killed process
+// loses only the results of calls that had not returned.
 package traffic
 
 import (
@@ -14,6 +20,18 @@ import (
 
 // awaitTimeout bounds every wait for something that must happen, even on a busy machine.
 const awaitTimeout = time.Minute
+
+// Settings describe the clients of a run.
+type Settings struct {
+	client.Options
+	// Processes is the number of processes at a time.
+	Processes int
+	// TwoKinds makes half of the processes use the client of a cluster, on one server.
+	TwoKinds bool
+	// Routes returns the address that a process dials instead of each server; nil for none.
+	// It is called once for each process, including those that replace a killed one.
+	Routes func(process int) map[string]string
+}
 
 // A Workload is a set of client processes, which work from Start to Finish. Its methods are
 // safe for concurrent use. Methods that can fail the run must be called on its goroutine,
@@ -40,7 +58,7 @@ func Main() (code int, isClient bool) { return client.Main() }
 func Start(tb testing.TB, s Settings) *Workload {
 	tb.Helper()
 	c := &Workload{
-		tb: tb, settings: s.completed(), resource: resource.Serve(tb),
+		tb: tb, settings: s, resource: resource.Serve(tb),
 		journal: newJournal(), processes: map[int]*process{},
 	}
 	tb.Cleanup(c.killAll)
@@ -50,23 +68,13 @@ func Start(tb testing.TB, s Settings) *Workload {
 	return c
 }
 
-// Keys returns the names of all locks in Redis, the exclusive ones first.
-func (c *Workload) Keys() []string {
-	keys := c.settings.allKeys()
-	for i := range keys {
-		keys[i] = c.settings.Prefix + keys[i]
-	}
-	return keys
-}
-
 // LockName returns the name in Redis of the lock that a call is about. Attempts have locks
 // of their own.
-func (c *Workload) LockName(op history.Op) string {
-	mark := ""
+func LockName(op history.Op) string {
 	if op.Kind == history.Begin || op.Number > 0 {
-		mark = "i:"
+		return client.Prefix + "i:" + op.Key
 	}
-	return c.settings.Prefix + mark + op.Key
+	return client.Prefix + op.Key
 }
 
 // Processes returns the numbers of the running processes, sorted. It includes paused ones.
@@ -76,14 +84,11 @@ func (c *Workload) Processes() []int {
 	return slices.Sorted(maps.Keys(c.processes))
 }
 
-// Grants returns the number of locks that were granted so far, without attempts.
-func (c *Workload) Grants() int { return c.journal.grantCount() }
-
-// AwaitGrants returns after that many more grants. It fails the run after a minute, if a
+// AwaitGrants returns after that many more grants of locks, attempts not included. It fails the run after a minute, if a
 // process exits, or if the run is interrupted.
 func (c *Workload) AwaitGrants(more int) {
 	c.tb.Helper()
-	c.await(c.Grants()+more, c.Grants, "grants")
+	c.await(c.journal.grantCount()+more, c.journal.grantCount, "grants")
 }
 
 // AwaitEachClient returns once each client was granted a lock. It fails the run as AwaitGrants

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -8,164 +9,189 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/programtb"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 )
 
-var _ fault.Workload = (*Workload)(nil)
+func TestMain(m *testing.M) {
+	if code, client := Main(); client {
+		os.Exit(code)
+	}
+	suite.Main(m)
+}
 
-// testTimeout is how long processes may take to end on a busy machine.
-const testTimeout = 30 * time.Second
-
-// startOnServer starts a workload on a server of its own.
-func startOnServer(tb testing.TB, s Settings) (*Workload, *redistest.Server) {
+// start starts a workload of two processes on a server of its own.
+func start(tb testing.TB, o client.Options) (*Workload, *redistest.Server) {
 	tb.Helper()
-	servers := redistest.OnServer.Start(tb)
-	s.Redis = servers.Options()
-	return Start(tb, s), servers.Servers()[0]
+	server := redistest.Start(tb)
+	o.Redis, o.Clients, o.CommandTimeout = redistest.Options{Addrs: []string{server.Addr()}}, 2, 100*time.Millisecond
+	return Start(tb, Settings{Processes: 2, Options: o}), server
 }
 
-// finish ends a workload and returns its history.
-func finish(c *Workload) (h history.History) {
-	c.tb.Helper()
-	c.Finish(testTimeout)
-	c.Fill(&h)
-	return h
+// callKind is a kind of call with its outcome, or a key and the limit of its leases.
+type callKind struct {
+	kind    history.Kind
+	outcome history.Outcome
+	key     string
+	limit   int
 }
 
-// blockFirstLock takes the only lock of the workload for good, and returns when all clients
-// of a process wait for it without a bound.
-func blockFirstLock(c *Workload, server *redistest.Server, process int) {
-	c.tb.Helper()
-	server.Client(c.tb).Set(c.tb.Context(), c.Keys()[0], "foreign", 0)
-	suite.Eventually(c.tb, "all clients wait", func() bool { return len(unboundedWaits(c, process)) == c.settings.Clients })
-}
-
-// unboundedWaits returns the calls in which clients of a process wait without a bound.
-func unboundedWaits(c *Workload, process int) []history.Op {
-	return c.journal.calls(func(op history.Op) bool {
-		return op.Process == process && op.Kind == history.Lock && op.Wait == 0 && op.Return == 0
-	})
-}
-
-func TestARunOnEachDeployment(t *testing.T) {
-	t.Parallel()
-	for _, kind := range redistest.Kinds() {
-		t.Run(kind.String(), func(t *testing.T) {
-			t.Parallel()
-			c := Start(t, Settings{Redis: kind.Start(t).Options(), Seed: uint64(kind)})
-			c.AwaitGrants(200)
-			if h := finish(c); len(h.Ops) < 400 {
-				t.Errorf("%d calls", len(h.Ops))
-			}
-			if left := c.Processes(); len(left) > 0 {
-				t.Errorf("%v are left", left)
-			}
-		})
-	}
-}
-
-func TestProcessesDialByTheirRoutes(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	proxies := map[int]*redistest.Proxy{0: redistest.NewProxy(t, server.Addr()), 1: redistest.NewProxy(t, server.Addr()), 2: redistest.NewProxy(t, server.Addr())}
-	c := Start(t, Settings{
-		Redis: redistest.Options{Addrs: []string{server.Addr()}}, Processes: 2,
-		Routes: func(process int) map[string]string {
-			return map[string]string{server.Addr(): proxies[process].Addr()}
-		},
-	})
-	c.AwaitGrants(20)
-	c.Kill(0)
-	scripts := func(process int) int { return proxies[process].Commands()["EVALSHA"] }
-	suite.Eventually(t, "all processes use their own routes", func() bool { return scripts(0) > 0 && scripts(1) > 0 && scripts(2) > 0 })
-	before := scripts(0)
-	c.AwaitGrants(20)
-	if scripts(0) != before {
-		t.Error("the route of the killed process is used")
-	}
-	finish(c)
-}
-
-func TestEachClientIsAwaited(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	proxy.Partition()
-	c := Start(t, Settings{
-		Redis: redistest.Options{Addrs: []string{server.Addr()}}, Processes: 2,
-		Routes: func(process int) map[string]string {
-			if process == 0 {
-				return nil
-			}
-			return map[string]string{server.Addr(): proxy.Addr()}
-		},
-	})
-	c.AwaitGrants(20) // of the first process
-	proxy.Heal()
-	c.AwaitEachClient()
-	served := map[int]bool{}
-	for _, op := range c.journal.calls(func(op history.Op) bool { return op.Kind != history.Begin && op.Outcome == history.Granted }) {
-		served[op.Client] = true
-	}
-	if len(served) != 4 {
-		t.Errorf("%d clients were granted a lock", len(served))
-	}
-	finish(c)
-}
-
-// Redis is unavailable until a client notices it.
-func TestARunGoesOnWhenRedisIsBack(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]struct{ begin, end func(*redistest.Server) }{
-		"it was killed":    {(*redistest.Server).Kill, (*redistest.Server).Restart},
-		"it was paused":    {(*redistest.Server).Pause, (*redistest.Server).Resume},
-		"it lost its data": {func(s *redistest.Server) { s.Kill(); s.Restart() }, func(*redistest.Server) {}},
+// allCallKinds returns what a history has sooner or later. Without it a check would have nothing
+// to check.
+func allCallKinds() map[callKind]bool {
+	missing := map[callKind]bool{}
+	for kind, outcomes := range map[history.Kind][]history.Outcome{
+		history.Lock:    {history.Granted},
+		history.Try:     {history.Granted, history.Busy},
+		history.Extend:  {history.Done},
+		history.Release: {history.Done, history.Deadline},
+		history.Begin:   {history.Granted, history.Replayed, history.Interrupted, history.Unreplayable, history.Mismatch},
+		history.Commit:  {history.Done},
+		history.Seal:    {history.Done},
+		history.Abort:   {history.Done},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, server := startOnServer(t, Settings{})
-			c.AwaitGrants(20)
-			fault.begin(server)
-			suite.Eventually(t, "a client notices it", func() bool {
-				return len(c.journal.calls(func(op history.Op) bool { return op.Outcome == history.Unavailable || op.Outcome == history.Lost })) > 0
-			})
-			fault.end(server)
-			c.AwaitGrants(100)
-			finish(c)
-		})
+		for _, outcome := range outcomes {
+			missing[callKind{kind: kind, outcome: outcome}] = true
+		}
+	}
+	for key, limits := range map[string][]int{
+		"lock-0": {0}, "lock-1": {0}, "lock-2": {0}, "permits": {3}, "readers": {0, history.Unlimited}, "mixed": {0, 2, 4, history.Unlimited},
+	} {
+		for _, limit := range limits {
+			missing[callKind{key: key, limit: limit}] = true
+		}
+	}
+	return missing
+}
+
+func TestHistoryHasCallsOfAllKinds(t *testing.T) {
+	t.Parallel()
+	const minHold = 20 * time.Millisecond
+	c, _ := start(t, client.Options{Seed: 1, TTL: 2 * time.Second, Attempts: 30, SharedTurns: 40, MinHold: minHold})
+	missing, kept := allCallKinds(), map[history.Kind]bool{}
+	suite.Eventually(t, "all kinds of calls were made", func() bool {
+		for _, op := range c.journal.calls(func(history.Op) bool { return true }) {
+			delete(missing, callKind{kind: op.Kind, outcome: op.Outcome})
+			if op.Outcome == history.Granted {
+				delete(missing, callKind{key: op.Key, limit: op.Limit})
+				kept[op.Kind] = kept[op.Kind] || op.MinHold == minHold.Nanoseconds()
+			}
+		}
+		return len(missing) == 0 && kept[history.Lock] && kept[history.Try]
+	})
+	var h history.History
+	c.Finish(time.Minute)
+	c.Fill(&h)
+	checkEnds(t, h.Ops)
+	checkAccesses(t, &h)
+	if len(h.Sizes) != 2 || h.Sizes[0].Goroutines < 2 {
+		t.Errorf("the sizes of two processes are %+v", h.Sizes)
 	}
 }
 
-// A process that cannot work fails the run, and says why.
-func TestAProcessFailsByItself(t *testing.T) {
+// checkEnds checks that each lease is ended by its client, and that the client relied on it until
+// then, or until the lease's context or validity had ended.
+func checkEnds(t *testing.T, ops []history.Op) {
+	t.Helper()
+	leases, ended, contexts := map[string]history.Op{}, map[string]bool{}, map[string]int64{}
+	for _, op := range ops {
+		if op.Kind == history.LeaseEnd {
+			contexts[op.Lease] = op.Call
+		}
+		if op.Outcome == history.Granted {
+			leases[op.Lease] = op
+			if unfenced := op.Key == "lock-2" || op.Key == "permits" || op.Key == "mixed"; op.Episode == "" || (op.Fence == 0) != unfenced || op.ValidUntil < op.Call {
+				t.Errorf("granted %+v", op)
+			}
+		}
+	}
+	for _, op := range ops {
+		switch op.Kind {
+		case history.Release, history.Commit, history.Seal, history.Abort:
+			if ended[op.Lease] {
+				continue // released twice
+			}
+			grant, until := leases[op.Lease], min(op.Call, op.ValidUntil)
+			ended[op.Lease] = true
+			if at := contexts[op.Lease]; at != 0 {
+				until = min(until, at)
+			}
+			if op.Client != grant.Client || op.Key != grant.Key || op.Fence != grant.Fence || op.Episode != grant.Episode || op.Number != grant.Number ||
+				op.ReliedUntil != until {
+				t.Errorf("%+v ends %+v", op, grant)
+			}
+		}
+	}
+	if len(ended) != len(leases) {
+		t.Errorf("%d of %d leases are ended", len(ended), len(leases))
+	}
+}
+
+// checkAccesses checks that holders write both registers, and that readers read twice.
+func checkAccesses(t *testing.T, h *history.History) {
+	t.Helper()
+	written, again := map[bool]map[string]int64{false: {}, true: {}}, 0
+	for _, a := range h.Accesses {
+		switch {
+		case a.Write:
+			written[a.Fenced][a.Key]++
+			if (a.CheckedAt == 0) != a.Fenced || a.CheckedAt > a.At {
+				t.Errorf("only unfenced writes check the lease, and before the write: %+v", a)
+			}
+		case a.CheckedAt != 0:
+			again++
+		case a.Version != written[a.Fenced][a.Key] && !a.Refused:
+			t.Errorf("read after %d writes: %+v", written[a.Fenced][a.Key], a)
+		}
+	}
+	// No holder of a permit writes.
+	if len(written[true]) != 3 || len(written[false]) != 5 || again == 0 || len(h.Effects) == 0 {
+		t.Errorf("written %v, read again %d times, %d effects", written, again, len(h.Effects))
+	}
+}
+
+// A call that does not return stays in the history as it is: no failure of its process excuses it.
+func TestStuckCallsStayInHistory(t *testing.T) {
+	t.Parallel()
+	var h history.History
+	result := programtb.Run(t.Context(), t.Name(), func(tb testing.TB) {
+		c, server := start(tb, client.Options{TTL: time.Second})
+		c.AwaitGrants(10)
+		for _, key := range c.settings.Keys() {
+			server.Client(tb).Set(tb.Context(), key, "foreign", 0)
+		}
+		waits := func(op history.Op) bool { return op.Kind == history.Lock && op.Wait == 0 && op.Return == 0 }
+		suite.Eventually(tb, "all clients wait without a bound", func() bool { return len(c.journal.calls(waits)) == 4 })
+		c.Finish(50 * time.Millisecond)
+		c.Fill(&h)
+	})
+	stuck := 0
+	for _, op := range h.Ops {
+		if op.Return == 0 {
+			stuck++
+		}
+	}
+	if result.Failed || stuck != 4 || len(h.ProcessFailures) > 0 {
+		t.Errorf("%d calls have not returned, failures %v\n%s", stuck, h.ProcessFailures, result.Log)
+	}
+}
+
+// A process that cannot work, or panics, fails the run, and says why.
+func TestProcessThatEndsByItselfFailsRun(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(*Workload){
 		"while grants are awaited": func(c *Workload) { c.AwaitGrants(1) },
-		"before the end":           func(c *Workload) { c.Finish(testTimeout) },
+		"before the end":           func(c *Workload) { c.Finish(time.Minute) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			result := programtb.Run(t.Context(), name, func(tb testing.TB) {
-				wait(Start(tb, Settings{TTL: time.Millisecond, Redis: redistest.Options{Addrs: []string{"127.0.0.1:1"}}}))
+				c, _ := start(tb, client.Options{TTL: time.Millisecond})
+				wait(c)
 			})
 			if !result.Failed || !strings.Contains(result.Log, "WithTTL") {
 				t.Errorf("failed %v:\n%s", result.Failed, result.Log)
 			}
 		})
-	}
-}
-
-func TestUnexpectedErrorFailsTheRun(t *testing.T) {
-	t.Parallel()
-	result := programtb.Run(t.Context(), t.Name(), func(tb testing.TB) {
-		c := &Workload{tb: tb, journal: newJournal()}
-		c.journal.record(client.Report{Call: 1, Op: history.Op{Kind: history.Try, Outcome: history.Busy, Error: "as usual"}})
-		c.journal.record(client.Report{Call: 2, Op: history.Op{Kind: history.Lock, Outcome: history.Failed, Error: "out of hand"}})
-		c.Finish(testTimeout)
-	})
-	if !result.Failed || !strings.Contains(result.Log, "out of hand") || strings.Contains(result.Log, "as usual") {
-		t.Errorf("failed %v:\n%s", result.Failed, result.Log)
 	}
 }

@@ -52,11 +52,11 @@ func (c *client) turn() history.Outcome {
 	case c.chance(c.SharedTurns):
 		return c.takeShared()
 	case c.Careless && c.chance(25):
-		return c.writeAfterExpiry()
+		return c.holdUnrenewed(true)
 	case c.MinHold > 0 && c.chance(30):
 		return c.releaseEarly()
 	case c.chance(2):
-		return c.holdUnrenewed()
+		return c.holdUnrenewed(false)
 	case c.chance(10):
 		return c.lockTwo()
 	case c.chance(15):
@@ -76,8 +76,11 @@ func (c *client) upTo(most time.Duration) time.Duration {
 	return time.Duration(c.random.Int64N(int64(most)))
 }
 
-// key returns a random lock.
-func (c *client) key() string { return c.Keys[c.random.IntN(len(c.Keys))] }
+// key returns a random exclusive lock.
+func (c *client) key() string {
+	keys := exclusiveKeys()
+	return keys[c.random.IntN(len(keys))]
+}
 
 // report reports a call of this client.
 func (c *client) report(op history.Op) *call {

@@ -61,10 +61,9 @@ func (c *client) chooseWait() waitMode {
 	return m
 }
 
-// lockerFor returns the Locker for a key. The last of several keys has no fencing numbers,
-// since a lock without them is taken by another command.
-func (c *client) lockerFor(locks *core.Locker, key string) *core.Locker {
-	if last := len(c.Keys) - 1; last > 0 && key == c.Keys[last] {
+// lockerFor returns the Locker for a key.
+func lockerFor(locks *core.Locker, key string) *core.Locker {
+	if key == unfencedKey {
 		return locks.With(core.WithFencing(false))
 	}
 	return locks
@@ -86,7 +85,7 @@ func (m waitMode) op(key string) history.Op {
 // lock waits for a lock. The hold is nil if the lock was not granted.
 func (c *client) lock(m waitMode, key string) (*hold, history.Outcome) {
 	call := c.report(m.op(key))
-	lease, err := c.lockerFor(m.locks, key).Lock(m.ctx, key)
+	lease, err := lockerFor(m.locks, key).Lock(m.ctx, key)
 	return c.lockResult(m.ctx, call, lease, err)
 }
 
@@ -99,11 +98,16 @@ func (c *client) lockResult(ctx context.Context, call *call, lease *core.Lease, 
 	return c.granted(call, lease), history.Granted //nolint:contextcheck // a lease has a context of its own
 }
 
-// wait takes a lock with Lock.
-func (c *client) wait() history.Outcome {
-	m := c.chooseWait()
-	defer m.cancel()
-	h, outcome := c.lock(m, c.key())
+// tryLock takes a lock with TryLock, which has no context of its own.
+func (c *client) tryLock(m waitMode, key string) (*hold, history.Outcome) {
+	ctx := context.Background()
+	call := c.report(history.Op{Kind: history.Try, Key: key, MinHold: m.minHold.Nanoseconds(), Limit: m.limit})
+	lease, err := lockerFor(m.locks, key).TryLock(ctx, key)
+	return c.lockResult(ctx, call, lease, err)
+}
+
+// use works under a lock that was granted, and releases it.
+func (c *client) use(h *hold, outcome history.Outcome) history.Outcome {
 	if h != nil {
 		c.section(h)
 		h.release()
@@ -111,20 +115,20 @@ func (c *client) wait() history.Outcome {
 	return outcome
 }
 
-// try takes a lock with TryLock: mostly the last one, which a plain SET takes.
+// wait takes a lock with Lock.
+func (c *client) wait() history.Outcome {
+	m := c.chooseWait()
+	defer m.cancel()
+	return c.use(c.lock(m, c.key()))
+}
+
+// try takes a lock with TryLock: mostly the one that a plain SET takes.
 func (c *client) try() history.Outcome {
-	ctx, key := context.Background(), c.Keys[len(c.Keys)-1]
+	key := unfencedKey
 	if c.chance(30) {
 		key = c.key()
 	}
-	call := c.report(history.Op{Kind: history.Try, Key: key})
-	lease, err := c.lockerFor(c.locks, key).TryLock(ctx, key)
-	h, outcome := c.lockResult(ctx, call, lease, err)
-	if h != nil {
-		c.section(h)
-		h.release()
-	}
-	return outcome
+	return c.use(c.tryLock(c.waitForever(), key))
 }
 
 // releaseEarly takes a lock that stays locked for a while, and mostly releases it before. It
@@ -133,21 +137,10 @@ func (c *client) releaseEarly() history.Outcome {
 	m, key := c.chooseWait(), c.key()
 	defer m.cancel()
 	m.locks, m.minHold = m.locks.With(core.WithMinHold(c.MinHold)), c.MinHold
-	var h *hold
-	var outcome history.Outcome
 	if c.chance(50) {
-		h, outcome = c.lock(m, key)
-	} else {
-		ctx := context.Background()
-		call := c.report(history.Op{Kind: history.Try, Key: key, MinHold: m.minHold.Nanoseconds()})
-		lease, err := c.lockerFor(m.locks, key).TryLock(ctx, key)
-		h, outcome = c.lockResult(ctx, call, lease, err)
+		return c.use(c.lock(m, key))
 	}
-	if h != nil {
-		c.section(h)
-		h.release()
-	}
-	return outcome
+	return c.use(c.tryLock(m, key))
 }
 
 // lockTwo takes two locks in the order of their keys, so that no two clients wait for each
@@ -180,7 +173,7 @@ func (c *client) runLocked() history.Outcome {
 	var err error
 	call := c.report(history.Op{Kind: history.Lock, Key: key})
 	recoverInjected(func() {
-		err = c.lockerFor(c.locks, key).Do(ctx, key, func(ctx context.Context) error {
+		err = lockerFor(c.locks, key).Do(ctx, key, func(ctx context.Context) error {
 			lease, _ := core.FromContext(ctx)
 			h = c.granted(call, lease) //nolint:contextcheck // it has a context of its own
 			defer func() { endCall = h.reportEndCall(history.Release, "") }()
@@ -199,34 +192,23 @@ func (c *client) runLocked() history.Outcome {
 	return history.Granted
 }
 
-// holdUnrenewed takes a lock that is not renewed, and relies on it until its validity ends.
-func (c *client) holdUnrenewed() history.Outcome {
+// holdUnrenewed takes a lock that is not renewed, and relies on it until its validity ends. A
+// careless client waits beyond its lease, and writes without checking the lease.
+func (c *client) holdUnrenewed(careless bool) history.Outcome {
 	m := c.waitForever()
 	m.locks, m.unrenewed = c.locks.With(core.WithRenewal(false)), true
 	h, outcome := c.lock(m, c.key())
-	if h != nil {
-		if seen, ok := c.read(h); ok {
+	if h == nil {
+		return outcome
+	}
+	if seen, ok := c.read(h); ok {
+		if careless {
+			time.Sleep(c.TTL + c.upTo(c.TTL))
+		} else {
 			rest(h.lease.Context(), 2*c.TTL)
-			c.write(h, seen, false)
 		}
-		h.release()
+		c.write(h, seen, careless)
 	}
-	return outcome
-}
-
-// writeAfterExpiry takes a lock that is not renewed, waits beyond its lease, and writes
-// without checking the lease.
-func (c *client) writeAfterExpiry() history.Outcome {
-	m := c.waitForever()
-	m.locks, m.unrenewed = c.locks.With(core.WithRenewal(false)), true
-	h, outcome := c.lock(m, c.key())
-	if h != nil {
-		seen, ok := c.read(h)
-		time.Sleep(c.TTL + c.upTo(c.TTL))
-		if ok {
-			c.write(h, seen, true)
-		}
-		h.release()
-	}
+	h.release()
 	return outcome
 }

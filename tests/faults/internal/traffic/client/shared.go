@@ -24,23 +24,16 @@ const (
 // for more than a TTL.
 const longestSharedWork = 12 * time.Millisecond
 
-// SharedKeys are the keys of shared leases.
-type SharedKeys struct {
-	Permits string // all leases are permits with one limit
-	Readers string // readers and writers, with fencing numbers
-	Mixed   string // any lease
-}
-
 // takeShared takes a permit, or a shared or an exclusive lease of a key that has both.
 func (c *client) takeShared() history.Outcome {
 	m := c.chooseWait()
 	defer m.cancel()
 	key, limit := c.sharedKey()
-	m.limit, m.locks = limit, viewOf(m.locks, key == c.Shared.Readers, limit)
+	m.limit, m.locks = limit, viewOf(m.locks, key == readersKey, limit)
 	var h *hold
 	var outcome history.Outcome
 	if c.chance(tryPercent) {
-		h, outcome = c.tryShared(m, key)
+		h, outcome = c.tryLock(m, key)
 	} else {
 		h, outcome = c.lock(m, key)
 	}
@@ -55,23 +48,23 @@ func (c *client) takeShared() history.Outcome {
 func (c *client) sharedKey() (key string, limit int) {
 	switch n := c.random.IntN(5); {
 	case c.ReadersOnly && c.chance(fewWritersPercent):
-		return c.Shared.Readers, 0
+		return readersKey, 0
 	case c.ReadersOnly:
-		return c.Shared.Readers, history.Unlimited
+		return readersKey, history.Unlimited
 	case n < 2:
-		return c.Shared.Permits, permits
+		return permitsKey, permits
 	case n < 4 && c.chance(writerPercent):
-		return c.Shared.Readers, 0
+		return readersKey, 0
 	case n < 4:
-		return c.Shared.Readers, history.Unlimited
+		return readersKey, history.Unlimited
 	case c.chance(exclusiveMixedPercent):
-		return c.Shared.Mixed, 0
+		return mixedKey, 0
 	case c.chance(unlimitedMixedPercent):
-		return c.Shared.Mixed, history.Unlimited
+		return mixedKey, history.Unlimited
 	case c.Process%2 == 0:
-		return c.Shared.Mixed, fewPermits
+		return mixedKey, fewPermits
 	default:
-		return c.Shared.Mixed, morePermits
+		return mixedKey, morePermits
 	}
 }
 
@@ -85,14 +78,6 @@ func viewOf(locks *core.Locker, fenced bool, limit int) *core.Locker {
 		options = append(options, core.WithPermits(limit))
 	}
 	return locks.With(options...)
-}
-
-// tryShared takes a lease with TryLock.
-func (c *client) tryShared(m waitMode, key string) (*hold, history.Outcome) {
-	ctx := context.Background()
-	call := c.report(history.Op{Kind: history.Try, Key: key, Limit: m.limit})
-	lease, err := m.locks.TryLock(ctx, key)
-	return c.lockResult(ctx, call, lease, err)
 }
 
 // sharedSection is what a client does under a lease of a shared key. A writer does what it

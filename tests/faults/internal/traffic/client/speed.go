@@ -26,7 +26,7 @@ const (
 func (c *client) takeAtFullSpeed() {
 	rdb := c.connect(c.Redis.Addrs...)
 	defer func() { _ = rdb.Close() }()
-	ctx, key := context.Background(), c.Keys[0]
+	ctx, key := context.Background(), exclusiveKeys()[0]
 	some := make([]history.FastLease, 0, leasesPerReport)
 	for !c.isEnding() {
 		called := clock.Now()
@@ -46,7 +46,7 @@ func (c *client) takeAtFullSpeed() {
 			some = some[:0]
 		}
 		if c.random.IntN(leasesPerDeletion) == 0 {
-			_ = rdb.Del(ctx, "{"+c.Prefix+key+"}:f").Err() // a failed deletion does no harm
+			_ = rdb.Del(ctx, "{"+Prefix+key+"}:f").Err() // a failed deletion does no harm
 		}
 	}
 	if len(some) > 0 {
