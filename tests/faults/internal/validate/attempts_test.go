@@ -4,6 +4,7 @@ import "testing"
 
 func TestAttempts(t *testing.T) {
 	runCases(t, "", []testCase{
+		{"refused after an abort", "begin 1 p 1-2 =a; abort a 10-11; begin 2 p 600-601 interrupted", "attempts errors"},
 		{"died, aborted after that, and run again as the first", "kill 1 10; begin 1 p 1-2 =a rerun; begin 2 p 600-601 =b n:2 rerun; abort b 610-620; " +
 			"begin 3 p 630-640 =c rerun; commit c 650-651 answer:x", "attempts"},
 		{"replayed before there was an answer", "begin 1 p 1-2 =a; begin 2 p 3-9 replayed answer:x; commit a 10-20 answer:x", "attempts"},

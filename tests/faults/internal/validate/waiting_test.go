@@ -4,6 +4,8 @@ import "testing"
 
 func TestOvertakenCalls(t *testing.T) {
 	runCases(t, "run valid:9000", []testCase{
+		{"a waiter of a process that was served before", "lock 2 k 1-2 =own; release own 3-4; lock 1 k 5-6 =held; release held 2000-2001; " +
+			"lock 2 k 10-2302 =w; release w 2303-2304; lock 3 k 600-2005 =x; release x 2006-2007; lock 4 k 60000-60001 =last shared; release last 60002-60003", "order"},
 		{"later readers beside a reader, while a writer waits", "lock 1 k 1-3 =held shared; release held 2000-2001; lock 2 k 10-2002 =w; " +
 			"release w 2003-2004; lock 3 k 800-801 =r shared; release r 802-803; lock 4 k 1100-1101 =s shared; release s 1102-1103", "order"},
 		{"a later writer before a writer", "lock 1 k 1-3 =held shared; release held 2000-2001; lock 2 k 10-2302 =w; release w 2303-2304; " +
