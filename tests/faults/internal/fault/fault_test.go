@@ -62,9 +62,11 @@ func (o *signs) useConnection(ctx context.Context, route string) error {
 		// The reply is the value, which is long enough for several tiny packets.
 		_, err := io.WriteString(conn, "*4\r\n$3\r\nSET\r\n$3\r\nkey\r\n$60\r\n"+strings.Repeat("x", 60)+"\r\n$3\r\nGET\r\n")
 		reads := 0
-		for n := 0; err == nil && (!strings.HasSuffix(text, "\r\n") || text == "$60\r\n"); reads++ {
+		for err == nil && (!strings.HasSuffix(text, "\r\n") || text == "$60\r\n") {
+			var n int
 			n, err = conn.Read(reply)
 			text += string(reply[:n])
+			reads++
 		}
 		o.record(func() {
 			o.slowest = max(o.slowest, time.Since(begun))
