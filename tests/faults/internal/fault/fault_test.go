@@ -131,6 +131,11 @@ func evidence() map[string]func(*signs) bool {
 // Clusters await the effects that their names say.
 func TestFaultsAreObserved(t *testing.T) {
 	known := evidence()
+	for _, f := range slices.Concat(serverFaults(), networkFaults()) {
+		if known[f.Name] == nil && f.Name != "subscriptions-are-cut" { // the server kills them
+			t.Errorf("no evidence is known for %s", f.Name)
+		}
+	}
 	for _, f := range All() {
 		isObserved := known[f.Name]
 		if isObserved == nil {
