@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
-	"github.com/reqlock/reqlock/tests/faults/internal/mutant"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic"
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
@@ -123,33 +121,6 @@ func TestNothingToRunIsAnError(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if code := Main(t.Context(), &bytes.Buffer{}, []string{"-short"}); code != exitUsage {
 		t.Errorf("without redis-server: exit code %d", code)
-	}
-}
-
-// A mutant that names no fault or no check would survive, or stay unseen.
-func TestMutantsNameFaultsAndChecks(t *testing.T) {
-	tree, err := mutant.FindTree(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mutants, err := mutant.Load(filepath.Join(tree.Campaign, "mutants"), regexp.MustCompile(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range mutants {
-		plan, err := mutantPlan(m, fault.All(), 1)
-		if err != nil || len(plan) != mutantRuns {
-			t.Errorf("mutant %s: %d runs, %v", m.Name, len(plan), err)
-			continue
-		}
-		if s, err := Parse(&bytes.Buffer{}, plan[0]); err != nil || len(s.plan(fault.All())) != 1 {
-			t.Errorf("mutant %s: %v: %v", m.Name, plan[0], err)
-		}
-		for check := range strings.SplitSeq(strings.Trim(m.Checks, "^()$"), "|") {
-			if !slices.Contains(validate.Checks(), check) {
-				t.Errorf("mutant %s: no check is named %s", m.Name, check)
-			}
-		}
 	}
 }
 

@@ -7,8 +7,7 @@
 // and what was returned to them. If a run finds a violation, it is kept in a directory,
 // with the commands to validate it and to run it again.
 //
-// There are four plans: a short one for each change, a long one for a night, runs by name,
-// and the mutants, which show that the campaign finds the mistakes that it looks for.
+// There are three plans: a short one for each change, a long one for a night, and runs by name.
 package campaign
 
 import (

@@ -26,13 +26,6 @@ type Disruption struct {
 	Keys []string `json:"keys,omitempty"`
 }
 
-// A ProcessFailure is a client process that was killed or paused.
-type ProcessFailure struct {
-	Process int   `json:"process"`
-	From    int64 `json:"from"`
-	To      int64 `json:"to,omitempty"` // when it continued; 0 if it was killed
-}
-
 // A Lag is a period in which the machine did not let a client process run, as the process
 // noticed itself.
 type Lag struct {
