@@ -2,7 +2,8 @@ package history
 
 import "github.com/reqlock/reqlock/tests/internal/history"
 
-// The record of a call is that of all tests.
+// What a call is has the names of package history of all tests.
+
 type (
 	Kind           = history.Kind
 	Outcome        = history.Outcome
@@ -12,6 +13,7 @@ type (
 	ProcessFailure = history.ProcessFailure
 )
 
+// The kinds of calls, their outcomes, and the limits and policies of their requests.
 const (
 	Lock     = history.Lock
 	Try      = history.Try
@@ -44,14 +46,14 @@ const (
 
 // An Access is an access to the register.
 type Access struct {
-	At        int64 `json:"at"`
-	Process   int   `json:"process"`
-	Client    int   `json:"client"`
+	At        int64  `json:"at"`
+	Process   int    `json:"process"`
+	Client    int    `json:"client"`
 	Key       string `json:"key"`
-	Fenced    bool  `json:"fenced"`
-	Write     bool  `json:"write"`
-	Fence     int64 `json:"fence"`
-	CheckedAt int64 `json:"checked_at,omitempty"`
-	Version   int64 `json:"version"`
-	Refused   bool  `json:"refused,omitempty"`
+	Fenced    bool   `json:"fenced"`
+	Write     bool   `json:"write"`
+	Fence     int64  `json:"fence"`
+	CheckedAt int64  `json:"checked_at,omitempty"`
+	Version   int64  `json:"version"`
+	Refused   bool   `json:"refused,omitempty"`
 }
