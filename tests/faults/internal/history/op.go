@@ -2,15 +2,13 @@ package history
 
 import "github.com/reqlock/reqlock/tests/internal/history"
 
-// What a call is has the names of package history of all tests.
-
 type (
-	Kind           = history.Kind
-	Outcome        = history.Outcome
-	Op             = history.Op
-	Policy         = history.Policy
-	Effect         = history.Effect
-	ProcessFailure = history.ProcessFailure
+	Kind           = history.Kind           // Kind is what was called.
+	Outcome        = history.Outcome        // Outcome is what became of it.
+	Op             = history.Op             // Op is a call with its result.
+	Policy         = history.Policy         // Policy is that for attempts that died.
+	Effect         = history.Effect         // Effect is one of a handler.
+	ProcessFailure = history.ProcessFailure // ProcessFailure is a process that was killed or paused.
 )
 
 // The kinds of calls, their outcomes, and the limits and policies of their requests.
