@@ -3,12 +3,18 @@ package history
 import "github.com/reqlock/reqlock/tests/internal/history"
 
 type (
-	Kind           = history.Kind           // Kind is what was called.
-	Outcome        = history.Outcome        // Outcome is what became of it.
-	Op             = history.Op             // Op is a call with its result.
-	Policy         = history.Policy         // Policy is that for attempts that died.
-	Effect         = history.Effect         // Effect is one of a handler.
-	ProcessFailure = history.ProcessFailure // ProcessFailure is a process that was killed or paused.
+	// Kind is what was called.
+	Kind = history.Kind
+	// Outcome is what became of it.
+	Outcome = history.Outcome
+	// Op is a call with its result.
+	Op = history.Op
+	// Policy is that for attempts that died.
+	Policy = history.Policy
+	// Effect is one of a handler.
+	Effect = history.Effect
+	// ProcessFailure is a process that was killed or paused.
+	ProcessFailure = history.ProcessFailure
 )
 
 // The kinds of calls, their outcomes, and the limits and policies of their requests.
