@@ -138,7 +138,7 @@ func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) 
 		c.SetRequest(running)
 		response.Writer = recorder
 		err := next(c)
-		exchange.SetError(err, statusIn(err))
+		exchange.Return(err, statusIn(err))
 		noteMessages(exchange, err)
 		switch {
 		case err == nil:

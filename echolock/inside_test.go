@@ -2,9 +2,11 @@ package echolock_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -14,6 +16,8 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // Middlewares between Idempotent and the handler. What counts is how the request ended: as a
@@ -71,13 +75,26 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 			return func(c echo.Context) error { _ = skipped(func(echo.Context) error { return nil })(c); return next(c) }
 		}, core.ErrBusy, charged, nil, unknown},
 		"a fallback that answers 400, as the refusal": {tries(func(echo.Context, error, echo.HandlerFunc) error { return echo.ErrBadRequest }), core.ErrNoKey, charged, nil, replays},
-		"a fallback that answers 409, as the refusal": {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return c.NoContent(http.StatusConflict) }), core.ErrBusy, charged, nil, unknown},
+		"a fallback that answers 409, as the refusal": {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return c.NoContent(http.StatusConflict) }), core.ErrBusy, charged, nil, runs},
+		"a fallback that fails with 409":              {tries(func(echo.Context, error, echo.HandlerFunc) error { return echo.NewHTTPError(http.StatusConflict) }), core.ErrBusy, charged, nil, unknown},
 		"a refusal, 500, rendered inside":             {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), broken, charged, nil, runs},
 		"a refusal, rendered inside, and more": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error {
 			c.Error(first)
 			_, err := c.Response().Write([]byte("queued"))
 			return err
 		}), core.ErrBusy, charged, nil, unknown},
+		"a refusal, rendered elsewhere": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error {
+			rendered(c, first)
+			return c.String(http.StatusCreated, "paid")
+		}), core.ErrBusy, charged, nil, replays},
+		"a refusal, rendered elsewhere, and a 500": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error {
+			rendered(c, first)
+			return c.String(http.StatusInternalServerError, "charged, perhaps")
+		}), core.ErrBusy, charged, nil, unknown},
+		"a refusal, 500, rendered into a buffer": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error {
+			w := rendered(c, first)
+			return c.JSONPretty(w.Code, json.RawMessage(w.Body.Bytes()), "  ")
+		}), broken, charged, nil, runs},
 		"a refusal, rendered as 202":              {asIs, errQueued, charged, nil, replays},
 		"a refusal, rendered inside and returned": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return first }), core.ErrNoKey, charged, nil, runs},
 		"a lock that is lost, and 503": {asIs, nil, func(c echo.Context) error {
@@ -86,7 +103,18 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		}, []echolock.Option{core.WithMaxHold(time.Millisecond)}, unknown},
 		"a refusal, rendered inside":              {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), core.ErrNoKey, charged, nil, runs},
 		"a refusal that the key function answers": {asIs, errAnswered, charged, nil, runs},
-		"a success that nobody renders":           {asIs, nil, func(echo.Context) error { return errRendered }, nil, unknown},
+		"an answer while a key function answers elsewhere": {func(echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				key := func(part echo.Context) (string, error) {
+					_ = c.String(http.StatusCreated, "paid")
+					return "", errors.Join(part.NoContent(http.StatusCreated), errAnswered)
+				}
+				part := c.Echo().NewContext(c.Request(), httptest.NewRecorder())
+				_ = echolock.Middleware(locktest.New(t).Locker, key)(charged)(part)
+				return nil
+			}
+		}, nil, charged, nil, replays},
+		"a success that nobody renders": {asIs, nil, func(echo.Context) error { return errRendered }, nil, unknown},
 		"an error handler, not comparable": {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(echo.Context, error) error {
 			return fieldErrors{"locked"}
 		})}, runs},
@@ -143,6 +171,33 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 				t.Errorf("%s, want %s: the answers are %d %s and %d %s", got, test.want, first.Code, first.Body, later.Code, later.Body)
 			}
 		})
+	}
+}
+
+// rendered returns what Echo renders of an error. It is no part of the answer.
+func rendered(c echo.Context, err error) *httptest.ResponseRecorder {
+	response, w := c.Response(), httptest.NewRecorder()
+	c.SetResponse(echo.NewResponse(w, c.Echo()))
+	defer c.SetResponse(response)
+	c.Error(err)
+	return w
+}
+
+// An HTTPErrorHandler of the application renders a refusal in its own way. The net/http handler
+// around the application sees the status.
+func TestOwnErrorHandlerInsideNetHTTP(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	free := locks.Hold("held")
+	e := newEcho()
+	e.HTTPErrorHandler = func(_ error, c echo.Context) { _ = c.String(http.StatusConflict, "later") }
+	e.POST("/", func(c echo.Context) error { return c.NoContent(http.StatusCreated) },
+		echolock.Middleware(locks.Locker, echolock.Literal("held")))
+	server := nethttplock.Idempotent(locks.Locker, nethttplock.Literal("k"))(e)
+	first := adaptertest.Pay(t, server, "/", "k", "")
+	free()
+	if later := adaptertest.Pay(t, server, "/", "k", ""); first.Code != http.StatusConflict || later.Code != http.StatusCreated {
+		t.Errorf("%d %s, and a copy gets %d %s", first.Code, first.Body, later.Code, later.Body)
 	}
 }
 

@@ -1,7 +1,6 @@
 package echolock
 
 import (
-	"errors"
 	"reflect"
 
 	"github.com/labstack/echo/v4"
@@ -13,21 +12,20 @@ import (
 // refuse returns the error of a request that does not run. It calls the error
 // handler, unless the key function has answered by itself.
 func refuse(c echo.Context, err error, handler func(echo.Context, error) error, pass *httpattempt.Pass) (answer error) {
-	response, status := c.Response(), httpreply.OutcomeOf(err).HTTP
+	response := c.Response()
 	if response.Committed {
-		pass.RefusedBy(status, true, err, nil)
+		pass.RefusedByKey(response.Status, int(response.Size), err)
 		return err
 	}
-	refusal := refusalOf(c)  // keeps the status
-	response.Status = status // for a body without a status
-	defer func() {           // also when the error handler panics
-		if answer == nil {
-			pass.Refused(response.Status, false)
-			return
+	refusal := refusalOf(c)                         // keeps the status
+	response.Status = httpreply.OutcomeOf(err).HTTP // for a body without a status
+	guard := pass.Guard(response.Writer, err)
+	defer func() { // also when the error handler panics
+		if pass != nil {
+			pass.Refused(refusal.of(answer, err, guard))
 		}
-		pass.RefusedBy(statusIn(answer), errors.Is(answer, refusal.made), answer, refusal.rendered)
 	}()
-	answer = handle(c, err, handler)
+	answer = handle(c, err, handler, guard)
 	if isItself(answer, err) || answer == nil && !response.Committed {
 		return WriteError(c, err)
 	}
@@ -36,10 +34,9 @@ func refuse(c echo.Context, err error, handler func(echo.Context, error) error, 
 
 // handle calls the error handler. An answer that the error handler writes to the
 // server's own writer or to the connection counts as well.
-func handle(c echo.Context, err error, handler func(echo.Context, error) error) error {
+func handle(c echo.Context, err error, handler func(echo.Context, error) error, guard *httpreply.Guard) error {
 	response := c.Response()
 	w := response.Writer
-	guard := httpreply.NewGuard(w, err)
 	response.Writer = guard
 	defer func() { response.Writer = w }()
 	answer := handler(c, err)

@@ -53,8 +53,7 @@ func WriteError(c echo.Context, err error) error {
 	case !httpreply.HasBody(outcome):
 		_ = c.NoContent(outcome.HTTP) // the default handler would write a document
 	}
-	refusal := refusalOf(c)
-	refusal.made, refusal.sent = answer, document
+	refusalOf(c).made = answer
 	return answer
 }
 

@@ -105,7 +105,7 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 		returned = true
 		state.failures = min(state.failures, len(c.Errors)) // HandleContext has no errors from before
 		for _, failure := range c.Errors[state.failures:] {
-			exchange.SetError(failure.Err, 0)
+			exchange.SetError(failure.Err)
 		}
 		if loss := state.lossOf(context.Cause(running.Context()), c); loss != nil && !w.chosen && !outer.Written() {
 			exchange.Lose()

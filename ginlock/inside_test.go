@@ -73,6 +73,15 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		}, []ginlock.Option{core.WithMaxHold(time.Millisecond)}, unknown},
 		"a fallback behind the refusal":      {after(charged), core.ErrBusy, charged, nil, unknown},
 		"errors rendered behind the refusal": {after(func(c *gin.Context) { c.JSON(http.StatusInternalServerError, "failed") }), core.ErrBusy, charged, nil, unknown},
+		"a deadline that sets 504 behind its refusal": {func(c *gin.Context) {
+			ctx, cancel := context.WithDeadline(c.Request.Context(), time.Now())
+			defer cancel()
+			c.Request = c.Request.WithContext(ctx)
+			c.Next()
+			c.AbortWithStatus(http.StatusGatewayTimeout)
+		}, nil, charged, nil, runs},
+		"504 behind another refusal":              {after(func(c *gin.Context) { c.AbortWithStatus(http.StatusGatewayTimeout) }), core.ErrBusy, charged, nil, unknown},
+		"a refusal that the key function answers": {asIs, errAnswered, charged, nil, runs},
 		"errors rendered if there is no answer": {after(func(c *gin.Context) {
 			if !c.Writer.Written() {
 				c.JSON(http.StatusInternalServerError, "failed")
@@ -87,7 +96,10 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 			locks := locktest.New(t)
 			defer locks.Hold("held")()
 			passes := 0
-			key := func(*gin.Context) (string, error) {
+			key := func(c *gin.Context) (string, error) {
+				if errors.Is(test.refusal, errAnswered) {
+					c.String(http.StatusInternalServerError, "no key")
+				}
 				if errors.Is(test.refusal, core.ErrBusy) {
 					return "held", nil
 				}
@@ -111,3 +123,5 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		})
 	}
 }
+
+var errAnswered = errors.New("the key function has answered")

@@ -31,16 +31,14 @@ func WriteError(c *gin.Context, err error) { httpreply.Write(c.Writer, err) }
 func (cfg *config) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
 	c.Abort()
-	status, ours := httpreply.OutcomeOf(err).HTTP, true
-	defer func() { pass.Refused(status, ours) }() // also when the error handler panics
 	switch {
 	case c.Writer.Written():
+		pass.RefusedByKey(c.Writer.Status(), c.Writer.Size(), err)
 	case cfg.onError == nil:
-		WriteError(c, err)
-		c.Writer.WriteHeaderNow() // of an answer without a body
+		pass.Refuse(sender{c.Writer}, err)
 	default:
-		guard := httpreply.NewGuard(c.Writer, err)
-		defer func() { status, ours = guard.Refusal() }()
+		guard := pass.Guard(c.Writer, err)
+		defer func() { pass.Refused(httpattempt.RefusalBy(guard, err)) }() // also when the error handler panics
 		cfg.handle(c, err, guard)
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
@@ -65,15 +64,13 @@ func option(name string, set func(*config)) Option {
 // refuse answers a request that does not run.
 func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error, pass *httpattempt.Pass) {
 	if c.onError == nil {
-		httpreply.Write(w, err)
-		pass.Refused(httpreply.OutcomeOf(err).HTTP, true)
+		pass.Refuse(w, err)
 		return
 	}
-	guard := httpreply.NewGuard(w, err)
+	guard := pass.Guard(w, err)
 	defer func() { // also when the error handler panics
 		guard.Finish()
-		status, ours := guard.Refusal()
-		pass.Refused(status, ours)
+		pass.Refused(httpattempt.RefusalBy(guard, err))
 	}()
 	c.onError(guard, r, err)
 }

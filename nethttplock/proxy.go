@@ -22,7 +22,8 @@ import (
 //
 // What counts is whether any try got a connection, as httptrace reports it. The last error
 // alone does not show that, because http.Transport sends a request with an Idempotency-Key
-// again if a connection breaks that was used before. Each try of the proxy's Transport must
+// again if a connection breaks that was used before. If it has done so, an answer that would free
+// the key leaves the outcome unknown, too. Each try of the proxy's Transport must
 // support httptrace. If none does, the outcome is unknown.
 //
 // All tries for a request must go through a ReverseProxy. It copies the proxy, and calls its
@@ -38,14 +39,18 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 		answer = badGateway(proxy.ErrorLog)
 	}
 	traced.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
+		tries, _ := r.Context().Value(triesKey{}).(*tries)
+		if tries != nil {
+			tries.pass.Answers()
+		}
 		answer(w, r, err)
 		if delayed, is := w.(interface{ WriteHeaderNow() }); is { // as that of Gin
 			delayed.WriteHeaderNow()
 		}
-		switch tries, _ := r.Context().Value(triesKey{}).(*tries); {
+		switch {
 		case tries == nil:
 		case tries.sentNothing():
-			tries.pass.NotSent(proxy.ErrorHandler == nil)
+			tries.pass.NotSent()
 		default:
 			tries.pass.Break() // whatever the ErrorHandler has answered
 		}
@@ -56,6 +61,9 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 		tries.pass.Run()
 		ctx := context.WithValue(tries.pass.Inside(r.Context()), triesKey{}, tries)
 		traced.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(ctx, tries.trace())))
+		if tries.connected.Load() > 1 {
+			tries.pass.Resent()
+		}
 		tries.pass.Returned(context.Cause(r.Context()))
 	})
 }

@@ -112,6 +112,8 @@ func TestReverseProxyThatReachesNoService(t *testing.T) {
 		"TLS with a plain service":                {service: func(t *testing.T) (string, func()) { return strings.Replace(servesOnce(t), "http:", "https:", 1), nil }},
 		"an answer that ends early":               {service: func(t *testing.T) (string, func()) { return servesOnce(t), nil }, second: "outcome_unknown"},
 		"an answer that ends early, and a 503":    {service: func(t *testing.T) (string, func()) { return servesOnce(t), nil }, handler: answering(http.StatusServiceUnavailable), second: "outcome_unknown"},
+		"a reused connection, then a 409":         {service: answersNext(409), second: "outcome_unknown"},
+		"a reused connection, then a 200":         {service: answersNext(200), second: replayed},
 		"a reused connection, then a closed port": {service: diesOnReuse, second: "outcome_unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +160,18 @@ const replayed = "a replay"
 func TestReverseProxyWithOtherTries(t *testing.T) {
 	t.Parallel()
 	type try = func(w http.ResponseWriter, r *http.Request, closed, broken, works http.Handler)
+	besides := func(status int) try { // something else answers while a proxy tries
+		return func(w http.ResponseWriter, r *http.Request, _, _, _ http.Handler) {
+			address, _ := closedPort(t)
+			proxy := proxyTo(t, address)
+			transport := proxy.Transport
+			proxy.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+				w.WriteHeader(status)
+				return transport.RoundTrip(r)
+			})
+			nethttplock.ReverseProxy(proxy).ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
 	for name, test := range map[string]struct {
 		tries  try
 		second string
@@ -184,6 +198,12 @@ func TestReverseProxyWithOtherTries(t *testing.T) {
 			proxy.ErrorHandler = func(w http.ResponseWriter, r *http.Request, _ error) { broken.ServeHTTP(w, r) }
 			nethttplock.ReverseProxy(proxy).ServeHTTP(w, r)
 		}, "outcome_unknown"},
+		"then a 502 of another service": {func(w http.ResponseWriter, r *http.Request, closed, _, _ http.Handler) {
+			closed.ServeHTTP(httptest.NewRecorder(), r)
+			w.WriteHeader(http.StatusBadGateway)
+		}, "outcome_unknown"},
+		"an answer while one sends nothing": {besides(http.StatusCreated), replayed},
+		"a 502 while one sends nothing":     {besides(http.StatusBadGateway), "outcome_unknown"},
 		"in a second Idempotent": {func(w http.ResponseWriter, r *http.Request, closed, _, _ http.Handler) {
 			nethttplock.Idempotent(locktest.New(t).Locker, byKey)(closed).ServeHTTP(w, r)
 		}, ""},
@@ -276,6 +296,38 @@ func diesOnReuse(t *testing.T) (string, func()) {
 		_ = conn.Close()
 	}()
 	return "http://" + listener.Addr().String(), func() { <-answered }
+}
+
+// answersNext returns the address of a service that answers one request, reads the second one on
+// the same connection and closes the connection, and answers on others with the status.
+func answersNext(status int) func(t *testing.T) (string, func()) {
+	return func(t *testing.T) (string, func()) {
+		t.Helper()
+		listener := listenTCP(t)
+		answered := make(chan struct{})
+		go func() {
+			used, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			reader := bufio.NewReader(used)
+			_, _ = http.ReadRequest(reader)
+			_, _ = io.WriteString(used, "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
+			close(answered)
+			_, _ = http.ReadRequest(reader)
+			_ = used.Close()
+			for {
+				next, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = http.ReadRequest(bufio.NewReader(next))
+				_, _ = fmt.Fprintf(next, "HTTP/1.1 %d Next\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status)
+				_ = next.Close()
+			}
+		}()
+		return "http://" + listener.Addr().String(), func() { <-answered }
+	}
 }
 
 // listenTCP listens on a free port until the end of the test.

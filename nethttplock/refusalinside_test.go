@@ -1,6 +1,7 @@
 package nethttplock_test
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -39,6 +40,15 @@ func (s lockedStep) aside(r *http.Request, refusal error) *httptest.ResponseReco
 	return w
 }
 
+// A compressedWriter compresses the body.
+type compressedWriter struct {
+	http.ResponseWriter
+	to io.Writer
+}
+
+// Write compresses p.
+func (w compressedWriter) Write(p []byte) (int, error) { return w.to.Write(p) }
+
 // cancelKey is the key of the function that ends the context of a request.
 type cancelKey struct{}
 
@@ -46,7 +56,7 @@ type cancelKey struct{}
 // another way, or has run before.
 func TestRefusalInsideIdempotent(t *testing.T) {
 	t.Parallel()
-	const runs, replays, unknown = 2, 1, -1 // what a copy does; the first two are charges
+	const runs, replays, notKept, unknown = 2, 1, 0, -1 // what a copy does; the first two are passes
 	broken := errors.New("the key function failed")
 	fallback := nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
 		w.WriteHeader(http.StatusCreated)
@@ -54,6 +64,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 	reject := func(status int) nethttplock.Option {
 		return nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(status) })
 	}
+	locked := nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) { _, _ = io.WriteString(w, "locked") })
 	logged := nethttplock.WithErrorHandler(func(w http.ResponseWriter, r *http.Request, err error) {
 		nethttplock.WriteError(struct{ http.ResponseWriter }{w}, r, err)
 	})
@@ -62,6 +73,19 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 	})
 	simply := func(refusal error) func(http.ResponseWriter, *http.Request, lockedStep) {
 		return func(w http.ResponseWriter, r *http.Request, s lockedStep) { s.pass(w, r, refusal) }
+	}
+	// during is a part of the request, on a writer of its own, that is refused. Something else
+	// answers meanwhile.
+	during := func(answer func(w http.ResponseWriter)) func(http.ResponseWriter, *http.Request, lockedStep) {
+		return func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			key := func(*http.Request) (string, error) { answer(w); return theKey, nil }
+			nethttplock.Middleware(s.locks, key)(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
+	ended := func(r *http.Request) *http.Request {
+		ctx, cancel := context.WithDeadline(r.Context(), time.Now())
+		t.Cleanup(cancel)
+		return r.WithContext(ctx)
 	}
 	type middleware = func(w http.ResponseWriter, r *http.Request, s lockedStep)
 	for name, test := range map[string]struct {
@@ -218,6 +242,60 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), nethttplock.WithoutFingerprint())
 			inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, broken) })).ServeHTTP(w, r)
 		}, want: runs},
+		"a copy of the refusal, 500": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			first := s.aside(r, broken)
+			w.WriteHeader(first.Code)
+			_, _ = w.Write(first.Body.Bytes())
+		}, want: runs},
+		"a copy of the refusal, 500, and more": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			first := s.aside(r, broken)
+			w.WriteHeader(first.Code)
+			_, _ = w.Write(append(first.Body.Bytes(), "queued"...))
+		}, free: true, want: unknown},
+		"an error handler with a body, uncertain": {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{locked}, uncertain: true, want: runs},
+		"more refusals than are compared": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			for range 20 {
+				s.aside(r, core.ErrNoKey)
+			}
+			s.pass(w, r, broken)
+		}, want: runs},
+		"a refusal, 500, that is flushed": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.pass(w, r, broken)
+			_ = http.NewResponseController(w).Flush()
+		}, want: runs},
+		"a refusal that is flushed, and a fallback behind it": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.pass(w, r, broken)
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, "queued")
+		}, free: true, want: unknown},
+		"a refusal that is compressed": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			compressed := gzip.NewWriter(w)
+			defer func() { _ = compressed.Close() }()
+			s.pass(compressedWriter{w, compressed}, r, core.ErrBusy)
+		}, want: runs},
+		"a deadline that sets 504 behind its refusal": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.pass(w, ended(r), nil)
+			w.WriteHeader(http.StatusGatewayTimeout) // as middleware.Timeout of chi
+		}, want: runs},
+		"a fallback handler behind the refusal, 504": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			s.pass(w, r, core.ErrBusy)
+			s.charge(w, r)
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGatewayTimeout) }, want: unknown},
+		"an answer while a part is refused": {middleware: during(func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated) }), want: replays},
+		"a failure while a part is refused": {middleware: during(func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }), want: unknown},
+		"a flushed answer while a part is refused": {middleware: during(func(w http.ResponseWriter) {
+			_, _ = io.WriteString(w, "paid")
+			_ = http.NewResponseController(w).Flush()
+		}), want: notKept},
+		"a 499 while a part of a client that has gone is refused": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			ctx, cancel := context.WithCancel(r.Context())
+			key := func(*http.Request) (string, error) { w.WriteHeader(499); cancel(); return "account", nil }
+			nethttplock.Middleware(s.locks, key)(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
+		}, want: unknown},
+		"a failure, and then a refusal with its status": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			w.WriteHeader(http.StatusInternalServerError)
+			s.pass(w, r, broken)
+		}, want: unknown},
 		"a second Idempotent that replays": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), nethttplock.WithoutFingerprint())
 			h := inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, nil) }))
@@ -270,7 +348,12 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 				later = adaptertest.Pay(t, h, "/", "key", "")
 			}()
 			got := passes
-			if later != nil && passes == 1 && later.Header().Get("Idempotent-Replayed") == "" {
+			switch {
+			case later == nil || passes != 1 || later.Header().Get("Idempotent-Replayed") != "":
+			case test.want == notKept:
+				wantCode(t, later, "completed_unreplayable")
+				got = notKept
+			default:
 				wantCode(t, later, "outcome_unknown")
 				got = unknown
 			}

@@ -33,13 +33,14 @@ func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
 
 // judge is decide for a handler whose decision leaves it to the answer.
 func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
-	x.refused = returned && (x.recorder.endsRefused(status, x.custom) || x.bypassed && x.recorder.wasRefusedAround(x.around))
+	refusal, ran := x.recorder.endsRefused(status, x.custom, x.bypassed)
 	fails := !returned || x.failed || status < http.StatusOK || status >= x.leastFailure()
 	switch {
-	case x.refused && x.recorder.mayHaveRun():
-		x.refused, x.refusedLate = false, true
+	case returned && refusal != nil && ran:
+		x.refusedLate = true
 		return core.Uncertain
-	case x.refused:
+	case returned && refusal != nil:
+		x.refusal = refusal
 		return core.DropAnswer
 	case returned && x.isCutOff(cut):
 		return core.Uncertain
@@ -57,13 +58,13 @@ func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
 }
 
 // mayHaveEnded reports whether the request may have ended in another way than its answer says,
-// which is a failure that frees the key: it runs on, was refused late, was cut off, or ended
-// unknown inside. Or a middleware inside has refused it, and something else has answered, which
+// which is a failure that frees the key: it runs on, was refused late, was cut off, was sent again,
+// or ended unknown inside. Or a middleware inside has refused it, and something else has answered, which
 // may have run it by other means.
 func (x *Exchange) mayHaveEnded(cut error) bool {
 	refused, late := x.recorder.wasRefused()
 	x.refusedLate = late || refused && x.uncertain == nil
-	cutOff := cut != nil || x.recorder.wasBroken()
+	cutOff := cut != nil || x.recorder.wasBroken() || x.recorder.wasResent()
 	return x.recorder.runsOn() || x.refusedLate || cutOff && x.uncertain == nil
 }
 

@@ -27,13 +27,13 @@ func TestUncertainGetsFailures(t *testing.T) {
 		"a failure":         {func(r run) { r.answers(503) }, []core.Failure{{Status: 503}}},
 		"a panic":           {func(run) { panic("crash") }, []core.Failure{{Panic: true}}},
 		"a panic in a 201":  {func(r run) { r.answers(201); panic("crash") }, []core.Failure{{Status: 201, Panic: true}}},
-		"an error":          {func(r run) { r.x.SetError(broken, 0); r.answers(500) }, []core.Failure{{Status: 500, Err: broken}}},
-		"an error, left":    {func(r run) { r.x.SetError(broken, 0); r.x.Fail(0) }, []core.Failure{{Err: broken}}},
-		"an error, and 201": {func(r run) { r.x.SetError(broken, 0); r.answers(201) }, nil},
+		"an error":          {func(r run) { r.x.SetError(broken); r.answers(500) }, []core.Failure{{Status: 500, Err: broken}}},
+		"an error, left":    {func(r run) { r.x.SetError(broken); r.x.Fail(0) }, []core.Failure{{Err: broken}}},
+		"an error, and 201": {func(r run) { r.x.SetError(broken); r.answers(201) }, nil},
 		"a disconnect":      {func(r run) { r.cancel(); r.answers(500) }, []core.Failure{{Status: 500, Err: context.Canceled}}},
 		"an error, disconnect": {func(r run) {
 			r.cancel()
-			r.x.SetError(broken, 0)
+			r.x.SetError(broken)
 			r.answers(500)
 		}, []core.Failure{{Status: 500, Err: broken}}},
 		"a decision": {func(r run) { r.decides(core.StoreAnswer); r.answers(500) }, nil},

@@ -33,8 +33,10 @@ type Exchange struct {
 
 	cutOff error // of CutOff
 
-	// Set by decide: the request ends with a refusal inside, or was refused before it ended.
-	refused, refusedLate bool
+	// Set by decide: the refusal inside with which the request ends, or nil; it was refused, and
+	// may have run.
+	refusal     *Refusal
+	refusedLate bool
 }
 
 // Replayed reports whether an earlier attempt has an answer. Then the adapter calls Replay,
@@ -83,14 +85,18 @@ func (x *Exchange) CutOff() error {
 
 // send sends the recorded answer. If that is a refusal, an Exchange around this one learns so.
 func (x *Exchange) send(ctx context.Context) {
-	if !x.refused {
+	if x.refusal == nil {
 		x.recorder.send()
 		return
 	}
-	pass, refusal := Enter(ctx), x.recorder.refusal // which does not change after close
+	pass := Enter(ctx)
 	defer pass.Leave()
 	x.recorder.send()
-	pass.RefusedBy(refusal.status, true, refusal.err, refusal.rendered)
+	refusal := *x.refusal
+	if x.recorder.status != 0 {
+		refusal.Status, refusal.Body = x.recorder.status, append([]byte{}, x.recorder.body...)
+	}
+	pass.Refused(refusal)
 }
 
 // Imply sets the status of an answer that the framework sends after the handler, if the
@@ -102,11 +108,17 @@ func (x *Exchange) Imply(status int) { x.implied = status }
 // Fail does nothing.
 func (x *Exchange) Fail(status int) { x.failed, x.left = !x.recorder.answered(), status }
 
-// SetError reports an error that the handler has given to its framework, and the status that the
-// error asks for, or 0. Of several errors, Uncertain gets the last one.
-func (x *Exchange) SetError(err error, status int) {
+// SetError reports an error that the handler has given to its framework. Of several errors,
+// Uncertain gets the last one.
+func (x *Exchange) SetError(err error) {
 	x.err = err
 	x.NoteTimeout(err)
+}
+
+// Return is SetError for the error that the handler has returned, with which the framework answers
+// if nothing else has. status is the one that the error asks for, or 0.
+func (x *Exchange) Return(err error, status int) {
+	x.SetError(err)
 	x.recorder.noteReturned(err, status)
 }
 

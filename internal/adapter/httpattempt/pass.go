@@ -6,7 +6,7 @@ import "context"
 // lets the request run or refuses it. The Exchange learns which. A request in no Exchange has
 // a nil Pass, whose methods do nothing.
 //
-// The middleware calls Enter, then Run or Refused, then Returned if the request has run and did
+// The middleware calls Enter, then Run, or Refused and its like, then Returned if the request has run and did
 // not panic, and Leave in each case.
 //
 // A Pass is the context of the request behind the middleware, so that the middlewares there
@@ -16,9 +16,9 @@ type Pass struct {
 	context.Context
 	recorder *Recorder
 	outer    *Pass // nil for that of the Exchange itself
-	answered bool  // before
 
 	// Guarded by the mutex of the Recorder.
+	answered bool // before the middleware answers
 	runs     bool // Run was called
 	refused  bool // by this middleware, or by one inside
 	returned bool // Returned was called
@@ -96,6 +96,10 @@ func (p *Pass) Leave() {
 // Break records that nobody knows how the request has ended behind the middleware.
 func (p *Pass) Break() { p.set(func() { p.recorder.broken = true }) }
 
+// Resent records that the request was sent more than once behind the middleware, so that an earlier
+// try may have taken effect, whatever the answer of the last one is.
+func (p *Pass) Resent() { p.set(func() { p.recorder.resent = true }) }
+
 // set calls f under the mutex of the Recorder, unless p is nil.
 func (p *Pass) set(f func()) {
 	if p == nil {
@@ -104,47 +108,4 @@ func (p *Pass) set(f func()) {
 	p.recorder.mu.Lock()
 	defer p.recorder.mu.Unlock()
 	f()
-}
-
-// Refused records that the middleware has refused the request. It has answered with the
-// status, or returns err to a framework that will. A status of 0 is not known. ours says that
-// reqlock or the key function has made this answer. Otherwise a function of the application
-// has, which may have run the request by other means.
-func (p *Pass) Refused(status int, ours bool) { p.RefusedBy(status, ours, nil, nil) }
-
-// RefusedBy is Refused with an error for the framework, which renders it later. rendered reports
-// whether the framework has rendered it as reqlock has made it.
-func (p *Pass) RefusedBy(status int, ours bool, err error, rendered func() bool) {
-	p.set(func() {
-		r := p.recorder
-		if r.closed {
-			return
-		}
-		beside := r.inside // requests in other middlewares than this one and those around it
-		for pass := p; pass.outer != nil; pass = pass.outer {
-			pass.refused = true
-			if !pass.left {
-				beside--
-			}
-		}
-		r.late = r.late || r.ran || beside > 0
-		r.ran = r.ran || !ours && status != 0 && !isClientError(status)
-		if !r.refusal.answered { // if an earlier one is the answer, no later one is
-			answered := !p.answered && r.hasAnswer()
-			r.refusal = refusal{
-				given: true, status: status, ours: ours, err: err, rendered: rendered,
-				answered: answered, whole: answered,
-			}
-		}
-	})
-}
-
-// NotSent records that the middleware is a proxy that has sent nothing to its service. The
-// proxy itself has answered, or a function of the application has.
-func (p *Pass) NotSent(byProxy bool) {
-	if p == nil {
-		return
-	}
-	status := p.recorder.recordedStatus()
-	p.Refused(status, byProxy || !p.answered && isGatewayError(status))
 }

@@ -19,6 +19,9 @@ func (r *Recorder) passThrough() {
 	}
 	r.passedThrough = true
 	r.deliver()
+	if !r.refused && (r.inside == 0 || len(r.body) > MaxRefusal) {
+		r.body, r.more = nil, true // it cannot be that of a refusal
+	}
 }
 
 // PassedThrough reports whether the answer is sent at once instead of recorded.

@@ -37,15 +37,25 @@ type Recorder struct {
 	body          []byte
 	passedThrough bool // writes go to outer
 	hijacked      bool
+	more          bool // body lacks bytes that were sent at once
 	closed        bool // the handler has returned
+	lateStatus    bool // another status came after the answer had begun
+	lateTimeout   bool // and another one, which was that of a timeout
 
 	// What the middlewares of reqlock inside have done: see Pass.
-	refusal refusal
-	inside  int  // requests that have entered a middleware, and have not left it
-	ran     bool // the handler may have had its effect
-	late    bool // there was a refusal after that, or beside a request that may have run
-	broken  bool // a request has panicked or was cut off, or an attempt inside is unknown
-	lost    bool // because a lock was lost
+	refusals []Refusal // what they have answered with: see note
+	refused  bool      // there was one
+	inside   int       // requests that have entered a middleware, and have not left it
+	ran      bool      // the handler may have had its effect
+	late     bool      // there was a refusal after that, or beside a request that may have run
+	broken   bool      // a request has panicked or was cut off, or an attempt inside is unknown
+	lost     bool      // because a lock was lost
+	resent   bool      // a request was sent more than once
+
+	// What the handler has returned to its framework: see noteReturned.
+	returned   *Refusal // or nil
+	wrapped    bool     // returned, in another error
+	otherError bool
 }
 
 func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {
@@ -80,6 +90,24 @@ func (r *Recorder) WriteHeader(status int) {
 	}
 }
 
+// NoteLate records a status that came after the answer had begun.
+func (r *Recorder) NoteLate(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noteLate(status)
+}
+
+// noteLate is NoteLate for a caller that holds mu.
+func (r *Recorder) noteLate(status int) {
+	switch {
+	case status < http.StatusOK, status == r.status:
+	case status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+		r.lateTimeout = true
+	default:
+		r.lateStatus = true
+	}
+}
+
 // begin sets the status, and stores a copy of the header for the answer.
 func (r *Recorder) begin(status int) {
 	r.status, r.sent, r.declared = status, r.header.Clone(), -1
@@ -97,11 +125,11 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	if err := r.admit(len(p)); err != nil {
 		return 0, err
 	}
-	r.noteWrite(len(p))
 	if !r.passedThrough && len(p) > r.room-len(r.body) {
 		r.passThrough()
 	}
 	if r.passedThrough {
+		r.more = r.more || len(p) > 0
 		return r.outer.Write(p)
 	}
 	r.body = append(r.body, p...)
@@ -157,13 +185,6 @@ func (r *Recorder) answered() bool {
 
 // hasAnswer is answered for a caller that holds mu.
 func (r *Recorder) hasAnswer() bool { return r.status != 0 || r.hijacked }
-
-// recordedStatus returns the status of the answer; 0 if there is none.
-func (r *Recorder) recordedStatus() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.status
-}
 
 // hasBody reports whether an answer of the status may have a body.
 func hasBody(status int) bool {

@@ -75,5 +75,4 @@ func (r *Recorder) deliver() {
 		// An error means that the client has disconnected.
 		_, _ = r.outer.Write(r.body)
 	}
-	r.body = nil
 }

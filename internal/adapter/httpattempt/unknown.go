@@ -15,6 +15,7 @@ var (
 	errContextEnded    = errors.New("reqlock: the handler gave no answer after its context had ended")
 	errRanRefused      = errors.New("reqlock: the request ran, and was refused when it was tried again")
 	errRunsOn          = errors.New("reqlock: the request was answered while it still ran in another goroutine")
+	errResent          = errors.New("reqlock: the proxy has sent the request more than once")
 	errTimedOut        = errors.New("reqlock: a context of the handler had ended")
 	errBrokenBody      = errors.New("reqlock: the body of the request broke off")
 	errNoStatus        = errors.New("reqlock: the handler failed without a status")
@@ -36,6 +37,8 @@ func (x *Exchange) unknownCause(status int, returned bool, cut error) error {
 		return errRunsOn
 	case x.body.err() != nil:
 		return errBrokenBody
+	case x.recorder.wasResent():
+		return errResent
 	case x.timedOut, cut != nil:
 		return errTimedOut
 	case status == 0:

@@ -21,9 +21,17 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 		handler   func(run)
 		want      string
 	}{
-		"a status":        {nil, func(r run) { r.answers(502) }, "reqlock: the handler ended with status 502"},
-		"a left status":   {nil, func(r run) { r.x.SetError(errors.New("secret"), 0); r.x.Fail(500) }, "reqlock: the handler ended with status 500"},
-		"no status":       {nil, func(r run) { r.x.SetError(errors.New("secret"), 0); r.x.Fail(0) }, "reqlock: the handler failed without a status"},
+		"a status":      {nil, func(r run) { r.answers(502) }, "reqlock: the handler ended with status 502"},
+		"a left status": {nil, func(r run) { r.x.SetError(errors.New("secret")); r.x.Fail(500) }, "reqlock: the handler ended with status 500"},
+		"no status":     {nil, func(r run) { r.x.SetError(errors.New("secret")); r.x.Fail(0) }, "reqlock: the handler failed without a status"},
+		"a resent request": {nil, func(r run) {
+			proxied := Enter(&r.x.pass)
+			proxied.Run()
+			proxied.Resent()
+			proxied.Returned(nil)
+			proxied.Leave()
+			r.answers(409)
+		}, "reqlock: the proxy has sent the request more than once"},
 		"a panic":         {nil, func(run) { panic("secret") }, panicked},
 		"a Goexit":        {nil, func(run) { runtime.Goexit() }, panicked},
 		"a panic, stored": {nil, func(r run) { r.decides(core.StoreAnswer); panic("secret") }, panicked},

@@ -16,14 +16,19 @@ type Guard struct {
 	http.ResponseWriter
 	err      error
 	answered bool
-	status   int  // of the answer; 0 if the connection was taken over
-	ours     bool // Write has answered
+	status   int    // of the answer; 0 if the connection was taken over
+	ours     bool   // Write has answered
+	body     []byte // as far as it is kept, or nil
+	limit    int    // of body, in bytes
 }
 
 // NewGuard guards w for a request that did not run because of err.
 func NewGuard(w http.ResponseWriter, err error) *Guard {
 	return &Guard{ResponseWriter: w, err: err}
 }
+
+// Keep makes Answer return the body, if it has no more bytes than limit.
+func (g *Guard) Keep(limit int) { g.body, g.limit = []byte{}, limit }
 
 // Unwrap returns the wrapped writer.
 func (g *Guard) Unwrap() http.ResponseWriter { return g.ResponseWriter }
@@ -40,6 +45,13 @@ func (g *Guard) WriteHeader(status int) {
 // Write sends a part of the body, after the status.
 func (g *Guard) Write(p []byte) (int, error) {
 	g.begin()
+	switch {
+	case g.body == nil:
+	case len(p) > g.limit-len(g.body):
+		g.body = nil
+	default:
+		g.body = append(g.body, p...)
+	}
 	return g.ResponseWriter.Write(p)
 }
 
@@ -77,9 +89,9 @@ func noteOurs(w http.ResponseWriter) {
 	}
 }
 
-// Refusal returns the status of the answer, and whether Write has answered, for Finish or for
-// the error handler.
-func (g *Guard) Refusal() (status int, ours bool) { return g.status, g.ours }
+// Answer returns the status and the body of the answer, and whether Write has answered, for Finish
+// or for the error handler. The body is nil if Keep does not keep it.
+func (g *Guard) Answer() (status int, body []byte, ours bool) { return g.status, g.body, g.ours }
 
 // begin sends the status of the outcome if none was sent.
 func (g *Guard) begin() {

@@ -107,3 +107,31 @@ func TestGuardOfAPlainWriter(t *testing.T) {
 		t.Error("Unwrap does not return the writer")
 	}
 }
+
+// A Guard keeps the answer, unless it is too long.
+func TestGuardKeepsTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		parts []string
+		body  string
+		kept  bool
+	}{
+		"no bytes":      {nil, "", true},
+		"up to a limit": {[]string{"loc", "ked"}, "locked", true},
+		"over a limit":  {[]string{"locked", "!", "x"}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			guard := httpreply.NewGuard(httptest.NewRecorder(), core.ErrBusy)
+			guard.Keep(6)
+			guard.WriteHeader(http.StatusLocked)
+			for _, part := range test.parts {
+				_, _ = io.WriteString(guard, part)
+			}
+			status, body, ours := guard.Answer()
+			if status != http.StatusLocked || ours || (body != nil) != test.kept || string(body) != test.body {
+				t.Errorf("%d %q, made by reqlock %v", status, body, ours)
+			}
+		})
+	}
+}
