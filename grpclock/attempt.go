@@ -19,7 +19,7 @@ func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, han
 	end, returned := interrupt(errDeciderPanicked), false // stays if an option's function panics
 	p.ran = true
 	leased := a.Lease().Context()
-	inside, exchange := newExchange(leased)
+	inside, exchange := newExchange(leased, p)
 	defer func() {
 		_ = end(context.WithoutCancel(ctx)) // also after the client has disconnected
 	}()

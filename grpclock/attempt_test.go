@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -198,6 +199,19 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 			_, err := lock(ctx)
 			return nil, fmt.Errorf("locked: %w", err)
 		}, runsAgain},
+		"it is joined with nil": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, err := lock(ctx)
+			return nil, errors.Join(err, nil) // as with the nil of a rollback
+		}, runsAgain},
+		"it has one more detail": {core.ErrBusy, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, err := lock(ctx)
+			more, _ := status.Convert(err).WithDetails(&errdetails.RequestInfo{RequestId: "7"})
+			return nil, more.Err()
+		}, runsAgain},
+		"its code has another reason": {core.ErrNoKey, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			_, _ = lock(ctx)
+			return nil, grpclock.StatusOf(core.ErrInvalidKey).Err()
+		}, isReplayed},
 		"another try runs": {core.ErrUnavailable, func(ctx context.Context, lock, run func(context.Context) (any, error)) (any, error) {
 			_, _ = lock(ctx)
 			return run(ctx)
@@ -333,6 +347,50 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 				return test.inside(ctx, lock, run)
 			}
 			interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal)
+			conn := dial(t, listen(t, &bank{}, grpc.ChainUnaryInterceptor(interceptor, inside)), plaintext)
+			checkNext(t, conn, &runs, test.want)
+		})
+	}
+}
+
+// A refusal beside a try that runs is late, and one inside that try is not. Late refusals count
+// also with a WithUncertain of the application.
+func TestRefusalBesideATryThatFails(t *testing.T) {
+	t.Parallel()
+	info := &grpc.UnaryServerInfo{FullMethod: pb.Bank_Transfer_FullMethodName}
+	for name, test := range map[string]struct {
+		try    func(*core.Locker) grpc.UnaryServerInterceptor
+		beside bool
+		want   string
+	}{
+		"beside it": {func(l *core.Locker) grpc.UnaryServerInterceptor {
+			return grpclock.UnaryServerInterceptor(l, grpclock.Literal("try"))
+		}, true, isUnknown},
+		"inside it": {func(l *core.Locker) grpc.UnaryServerInterceptor {
+			return grpclock.UnaryServerInterceptor(l, grpclock.Literal("try"))
+		}, false, runsAgain},
+		"inside an attempt": {func(l *core.Locker) grpc.UnaryServerInterceptor {
+			return grpclock.IdempotentUnaryServerInterceptor(l, grpclock.Literal("try"))
+		}, false, runsAgain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks, _ := adaptertest.Locker(t)
+			var runs atomic.Int32
+			lock := grpclock.UnaryServerInterceptor(locks, func(*grpclock.Call) (string, error) { return "", core.ErrBusy })
+			try := test.try(locks)
+			inside := func(outer context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+				runs.Add(1)
+				return try(outer, m, info, func(ctx context.Context, m any) (any, error) {
+					if test.beside {
+						ctx = outer
+					}
+					_, _ = lock(ctx, m, info, next)
+					return nil, status.Error(codes.Aborted, "charged, perhaps")
+				})
+			}
+			own := grpclock.WithUncertain(func(f grpclock.Failure) bool { return f.Code != codes.Aborted })
+			interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, own)
 			conn := dial(t, listen(t, &bank{}, grpc.ChainUnaryInterceptor(interceptor, inside)), plaintext)
 			checkNext(t, conn, &runs, test.want)
 		})

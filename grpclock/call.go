@@ -14,6 +14,7 @@ type Call struct {
 	opening      bool // a stream that may still receive a first message
 	needsMessage bool // Message was called while opening
 
+	pass  pass   // of a unary call
 	probe *probe // not nil at registration, when there is no call
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 )
 
 // An exchange is one run of the handler of an idempotent call. It is the context of that
@@ -15,23 +14,24 @@ type exchange struct {
 	context.Context
 	metadata metadataRecorder
 	outer    *exchange // around this one, or nil
+	pass     *pass     // of its call in that one
 
 	// What the interceptors of reqlock inside have done: see pass.
 	last   atomic.Pointer[refusal] // the last refusal
 	given  atomic.Int64            // refusals
 	inside atomic.Int64            // calls that have entered an interceptor, and have not left it
 	ran    atomic.Bool             // the handler may have had its effect
-	late   atomic.Bool             // there was a refusal after that
+	late   atomic.Bool             // there was a refusal after that, or beside a call that may have run
 	broken atomic.Bool             // a call has panicked, or lost its lock, or an attempt inside is unknown
 }
 
 // exchangeKey is the key of an exchange in its context.
 type exchangeKey struct{}
 
-// newExchange returns an exchange, and the context of its handler. In this context
+// newExchange returns an exchange of a call with that pass, and the context of its handler. In this context
 // grpc.SetHeader, grpc.SendHeader and grpc.SetTrailer are recorded.
-func newExchange(ctx context.Context) (context.Context, *exchange) {
-	x := &exchange{Context: ctx, outer: exchangeOf(ctx)}
+func newExchange(ctx context.Context, p *pass) (context.Context, *exchange) {
+	x := &exchange{Context: ctx, outer: exchangeOf(ctx), pass: p}
 	x.metadata.ServerTransportStream = grpc.ServerTransportStreamFromContext(ctx)
 	if x.metadata.ServerTransportStream == nil {
 		return x, x
@@ -39,10 +39,13 @@ func newExchange(ctx context.Context) (context.Context, *exchange) {
 	return grpc.NewContextWithServerTransportStream(x, &x.metadata), x
 }
 
-// Value returns the exchange, or a value of the context of the lease.
+// Value returns the exchange, its pass, or a value of the context of the lease.
 func (x *exchange) Value(key any) any {
-	if key == (exchangeKey{}) {
+	switch key {
+	case exchangeKey{}:
 		return x
+	case passKey{}:
+		return x.pass
 	}
 	return x.Context.Value(key)
 }
@@ -53,22 +56,22 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// noteRefusal records that an interceptor has refused the call of a context.
-func noteRefusal(ctx context.Context, r *refusal) {
-	r.inside = exchangeOf(ctx)
+// noteRefusal records that an interceptor has refused a call.
+func noteRefusal(call *Call, r *refusal) {
+	r.inside = exchangeOf(call.ctx)
 	for x := r.inside; x != nil; x = x.outer {
 		x.last.Store(r)
 		x.given.Add(1)
-		if x.ran.Load() {
+		if x.ran.Load() || x.inside.Load() > call.pass.around(x) {
 			x.late.Store(true)
 		}
 	}
 }
 
-// isRefusal reports whether an error is the refusal of an interceptor inside, or wraps only
-// that, and is sent with its code, or has the same status. A refusal that is joined with another
-// error does not count, because that may be the handler's, and neither does a status without an
-// ErrorInfo of reqlock, which an error handler may have chosen.
+// isRefusal reports whether an error is the refusal of an interceptor inside, or wraps only that,
+// and is sent with its code, or has the code and the reason of the last one. A refusal that is
+// joined with another error does not count, because that may be the handler's, and neither does a
+// status without an ErrorInfo of reqlock, which an error handler may have chosen.
 func (x *exchange) isRefusal(err error) bool {
 	last := x.last.Load()
 	if last == nil || err == nil {
@@ -78,14 +81,28 @@ func (x *exchange) isRefusal(err error) bool {
 		if r, is := link.(*refusal); is { //nolint:errorlint // the chain is walked here
 			return r.isInside(x) && codeOf(err) == r.status.Code()
 		}
-		wrapper, wraps := link.(interface{ Unwrap() error })
-		if !wraps {
-			break
+		var joined bool
+		if link, joined = below(link); joined {
+			return false
 		}
-		link = wrapper.Unwrap()
 	}
-	_, joined := err.(interface{ Unwrap() []error })
-	return !joined && reasonIn(last.status) != "" && proto.Equal(sent(err).Proto(), last.status.Proto())
+	reason := reasonIn(last.status)
+	return reason != "" && reasonIn(sent(err)) == reason && codeOf(err) == last.status.Code()
+}
+
+// below returns the error that err wraps, or nil, and whether err wraps several ones.
+func below(err error) (wrapped error, joined bool) {
+	switch err := err.(type) { //nolint:errorlint // the chain is walked here
+	case interface{ Unwrap() error }:
+		return err.Unwrap(), false
+	case interface{ Unwrap() []error }:
+		all := err.Unwrap()
+		if len(all) != 1 {
+			return nil, true
+		}
+		return all[0], false
+	}
+	return nil, false
 }
 
 // hasRefusal reports whether an error contains the refusal of an interceptor inside.

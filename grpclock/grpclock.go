@@ -45,7 +45,7 @@ func UnaryServerInterceptor[K string | core.Key](l *core.Locker, key func(*Call)
 func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	c.warnOfUnlocked()
 	call := NewCall(ctx, info.FullMethod, req)
-	pass := enter(ctx)
+	pass := call.enter()
 	defer pass.leave()
 	locked, release, err := core.Enter(ctx, c.locks, call, c.keys...)
 	if err != nil {

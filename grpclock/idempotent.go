@@ -59,7 +59,7 @@ func idempotentOf[K string | core.Key](name string, l *core.Locker, key func(*Ca
 func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	c.warnOfUnlocked()
 	call := NewCall(ctx, info.FullMethod, req)
-	pass := enter(ctx)
+	pass := call.enter()
 	defer pass.leave()
 	if c.optional != nil && c.optional(call) {
 		return pass.run(ctx, req, handler)
@@ -75,7 +75,7 @@ func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServer
 		pass.ran, pass.returned = true, true // before
 		return c.replay(call, stored)
 	}
-	return c.run(ctx, &pass, attempt, req, handler)
+	return c.run(ctx, pass, attempt, req, handler)
 }
 
 // begin begins an attempt for a call. Its error is an error of core, or core.ErrSkip.

@@ -2,33 +2,55 @@ package grpclock
 
 import (
 	"context"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 )
 
 // A pass is a call on its way through an interceptor inside an exchange, which lets the call run
 // or refuses it. The exchange learns which. The interceptor calls enter, and leave in each case.
+//
+// A pass is the context of the call behind the interceptor, so that the interceptors there find it.
+// It is a field of Call, so it needs no allocation.
 type pass struct {
+	context.Context
 	exchange *exchange // nil if the call is in none
+	outer    *pass     // around this one, also in an exchange around this one; nil if there is none
 	ran      bool      // the handler behind the interceptor may have had its effect
 	returned bool      // it has returned
+	left     atomic.Bool
 }
 
-// enter begins the pass of a call with the context.
-func enter(ctx context.Context) pass {
-	x := exchangeOf(ctx)
-	if x != nil {
-		x.inside.Add(1)
+// passKey is the key of a pass in its context.
+type passKey struct{}
+
+// Value returns the pass, or a value of the context around it.
+func (p *pass) Value(key any) any {
+	if key == (passKey{}) {
+		return p
 	}
-	return pass{exchange: x}
+	return p.Context.Value(key)
+}
+
+// enter begins the pass of a call.
+func (c *Call) enter() *pass {
+	p := &c.pass
+	if p.exchange = exchangeOf(c.ctx); p.exchange != nil {
+		p.outer, _ = c.ctx.Value(passKey{}).(*pass)
+		p.exchange.inside.Add(1)
+	}
+	return p
 }
 
 // run runs the handler of a call. ctx is the context of its lease. The error is the one for the
 // client. If it is a refusal of an interceptor inside, the handler has not run.
 func (p *pass) run(ctx context.Context, req any, handler grpc.UnaryHandler) (reply any, err error) {
 	p.ran = true
-	before := p.refusals()
-	reply, err = handler(ctx, req)
+	before, inside := p.refusals(), ctx
+	if p.exchange != nil {
+		p.Context, inside = ctx, p
+	}
+	reply, err = handler(inside, req)
 	p.returned = true
 	if x := p.exchange; x != nil {
 		// Another service that refuses a call of the handler has the same status.
@@ -39,6 +61,16 @@ func (p *pass) run(ctx context.Context, req any, handler grpc.UnaryHandler) (rep
 	}
 	err, _ = lossOf(ctx, err)
 	return reply, err
+}
+
+// around returns how many passes of an exchange the call is in.
+func (p *pass) around(x *exchange) (n int64) {
+	for ; p != nil; p = p.outer {
+		if p.exchange == x && !p.left.Load() {
+			n++
+		}
+	}
+	return n
 }
 
 // refusals returns how many refusals there have been in the exchange.
@@ -68,5 +100,6 @@ func (p *pass) leave() {
 	if p.ran && !p.returned {
 		p.interrupt()
 	}
+	p.left.Store(true)
 	x.inside.Add(-1)
 }

@@ -20,7 +20,7 @@ type refusal struct {
 // refuse returns the error of a call that does not run, and sets its trailer.
 func (c *config) refuse(call *Call, err error) error {
 	refused := c.refusalOf(call, err)
-	noteRefusal(call.ctx, refused)
+	noteRefusal(call, refused)
 	pushBack(call.ctx, refused)
 	return refused
 }
