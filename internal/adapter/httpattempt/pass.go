@@ -6,8 +6,8 @@ import "context"
 // lets the request run or refuses it. The Exchange learns which. A request in no Exchange has
 // a nil Pass, whose methods do nothing.
 //
-// The middleware calls Enter, then Run, or Refused and its like, then Returned if the request has run and did
-// not panic, and Leave in each case.
+// The middleware calls Enter, then Run, or Refused and its like, then Returned if the request has
+// run and did not panic, and Leave in each case.
 //
 // A Pass is the context of the request behind the middleware, so that the middlewares there
 // find it. All methods are safe for concurrent use: a middleware may run a request in another
