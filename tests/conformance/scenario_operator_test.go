@@ -4,7 +4,11 @@ import (
 	"errors"
 	"net/http"
 
+	"google.golang.org/grpc/codes"
+	pb "google.golang.org/grpc/interop/grpc_testing"
+
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/grpclock"
 )
 
 // operatorScenarios test what an operator does about an unknown outcome.
@@ -98,4 +102,68 @@ func operatorLooks(e *environment) {
 		e.Errorf("Resolve of a request with an answer: %v", err)
 	}
 	s.replays(first, payment("looks"))
+}
+
+// grpcOperatorScenarios test what an operator says of a call whose process was killed.
+func grpcOperatorScenarios() (rows []grpcScenario) {
+	answer := func(b *grpcEnvironment, m *pb.SimpleResponse, err error) core.Resolution {
+		record, err := grpclock.Answer(m, err)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return core.Answered(record)
+	}
+	for name, row := range map[string]struct {
+		resolution func(b *grpcEnvironment) core.Resolution
+		check      func(p *grpcClient, r grpcAnswer) // of a copy
+	}{
+		"runs again": {
+			func(*grpcEnvironment) core.Resolution { return core.Forget() },
+			func(p *grpcClient, r grpcAnswer) { p.wantReplay(p.wantFirst(r, 1), p.pay()) },
+		},
+		"was done": {
+			func(*grpcEnvironment) core.Resolution { return core.Done() },
+			func(p *grpcClient, r grpcAnswer) { p.wantRefused(r, refused(core.ErrUnreplayable, 0)) },
+		},
+		"gets a message": {
+			func(b *grpcEnvironment) core.Resolution {
+				return answer(b, &pb.SimpleResponse{Username: "by hand"}, nil)
+			},
+			func(p *grpcClient, r grpcAnswer) {
+				if !r.replayed() || r.text != "by hand" {
+					p.b.Errorf("the copy got %+v", r)
+				}
+			},
+		},
+		"gets a status": {
+			func(b *grpcEnvironment) core.Resolution { return answer(b, nil, refusedBy(codes.FailedPrecondition)) },
+			func(p *grpcClient, r grpcAnswer) {
+				if !r.replayed() || r.status != int(codes.FailedPrecondition) || r.code != "" {
+					p.b.Errorf("the copy got %+v", r)
+				}
+			},
+		},
+	} {
+		rows = append(rows, grpcScenario{"after a killed process an operator says that the call " + name, func(b *grpcEnvironment) {
+			p := b.serve(nil, grpclock.WithoutFingerprint(), core.WithWait(patience))
+			b.killedProcess()
+			for range 2 {
+				p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
+			}
+			b.wantRuns(0)
+			key, err := grpclock.EndpointKey(pb.TestService_UnaryCall_FullMethodName, theKey)
+			if err != nil {
+				b.Fatal(err)
+			}
+			outcome, err := b.locks.Outcome(b.Context(), key)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := b.locks.Resolve(b.Context(), key, row.resolution(b), outcome.Seen); err != nil {
+				b.Errorf("Resolve: %v", err)
+			}
+			row.check(p, p.pay())
+		}})
+	}
+	return rows
 }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"testing"
@@ -90,3 +91,50 @@ func (c ginCall) Lease() (*core.Lease, bool) { return ginlock.FromContext(c.c) }
 func (c ginCall) Leases() []*core.Lease      { return ginlock.Leases(c.c) }
 func (c ginCall) Reply(text string)          { c.c.String(http.StatusOK, "%s", text) }
 func (c ginCall) Refuse(text string)         { c.c.String(http.StatusConflict, "%s", text) }
+
+var ginIdempotency = idempotency[*gin.Context, ginlock.Option]{
+	request:     func(c *gin.Context) *http.Request { return c.Request },
+	user:        core.Join(core.Of(ginUser), ginlock.IdempotencyKey()),
+	tenant:      core.Join(ginlock.Host(), core.Of(ginUser), ginlock.IdempotencyKey()),
+	methods:     ginlock.WithMethods,
+	optionalKey: ginlock.WithOptionalKey,
+	fingerprint: ginlock.WithFingerprint,
+	none:        ginlock.WithoutFingerprint,
+	maxBody:     ginlock.WithMaxBody,
+	uncertain:   ginlock.WithUncertain,
+	free:        ginlock.FreeOnFailure,
+	stored:      ginlock.WithStored,
+	replayed:    ginlock.WithReplayedHeaders,
+}
+
+func ginUser(c *gin.Context) string {
+	user, _, _ := c.Request.BasicAuth()
+	return user
+}
+
+// ginEndpoint registers Idempotent before the handler.
+func ginEndpoint(locks *core.Locker, e endpoint) http.Handler {
+	engine := gin.New()
+	if e.recovers {
+		engine.Use(gin.RecoveryWithWriter(io.Discard))
+	}
+	if e.outer != nil {
+		engine.Use(func(c *gin.Context) {
+			if !e.outer(c.Writer, c.Request) {
+				c.Abort()
+			}
+		})
+	}
+	engine.Use(ginlock.Idempotent(locks, ginIdempotency.key(e), ginIdempotency.options(e)...))
+	h := func(c *gin.Context) {
+		attempt, _ := ginlock.AttemptFromContext(c)
+		e.handler(invocation{
+			ResponseWriter: c.Writer, r: c.Request, attempt: attempt,
+			fail: func(status int) { _ = c.AbortWithError(status, errors.New("failed")) },
+			bare: c.Status,
+		})
+	}
+	engine.Any(paymentsPath, h)
+	engine.Any(refundsPath, h)
+	return engine
+}

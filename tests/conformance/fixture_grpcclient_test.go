@@ -6,10 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	pb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -17,7 +18,38 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
+
+// A grpcEnvironment serves one row. Each run of the method has a number, which is its answer.
+type grpcEnvironment struct {
+	*environment
+	runs atomic.Int32
+}
+
+// process returns the Locker of another process, with its own connections.
+func (b *grpcEnvironment) process(opts ...core.Option) (*core.Locker, *redistest.Proxy) {
+	b.Helper()
+	proxy := b.redis.Proxy(b.T)
+	locks := core.Must(core.New(b.connect(proxy), busyMachine(append(opts, core.WithPrefix(b.prefix))...)...))
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		proxy.Refuse(false)
+		if err := locks.Close(ctx); err != nil {
+			b.Errorf("Close: %v", err)
+		}
+	})
+	return locks, proxy
+}
+
+// wantRuns fails the test unless this many calls have run.
+func (b *grpcEnvironment) wantRuns(want int32) {
+	b.Helper()
+	if got := b.runs.Load(); got != want {
+		b.Errorf("%d calls have run, not %d", got, want)
+	}
+}
 
 // A grpcHandler runs in each call. A nil handler or error answers with the number of the run.
 type grpcHandler func(ctx context.Context, m *pb.SimpleRequest) error
@@ -26,7 +58,6 @@ type grpcHandler func(ctx context.Context, m *pb.SimpleRequest) error
 type grpcClient struct {
 	b      *grpcEnvironment
 	client pb.TestServiceClient
-	addr   string
 }
 
 // serve serves with IdempotencyKey.
@@ -45,7 +76,7 @@ func (b *grpcEnvironment) serveOn(l *core.Locker, handle grpcHandler, opts ...gr
 func (b *grpcEnvironment) serveBehind(handle grpcHandler, chain ...grpc.UnaryServerInterceptor) *grpcClient {
 	b.Helper()
 	s := listenGRPC(b.T, countingService{b: b, handle: handle}, unaryCall, grpc.ChainUnaryInterceptor(chain...)).(grpcServer)
-	return &grpcClient{b, s.TestServiceClient, s.addr}
+	return &grpcClient{b, s.TestServiceClient}
 }
 
 type countingService struct {
@@ -73,18 +104,30 @@ type grpcAnswer struct {
 	header, trailer metadata.MD
 }
 
-// send sends a call with the metadata idempotency-key, and other metadata.
-func (p *grpcClient) send(ctx context.Context, key string, m *pb.SimpleRequest, others ...string) grpcAnswer {
-	return p.call(metadata.AppendToOutgoingContext(ctx, append(others, "idempotency-key", key)...), m)
+// paid is the message of most rows, and another differs from it.
+var (
+	paid    = &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Message: "7 to ada"}}
+	another = &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Message: "7 to grace"}}
+)
+
+// pay sends the call of most rows.
+func (p *grpcClient) pay() grpcAnswer {
+	p.b.Helper()
+	return p.send(p.b.Context(), theKey, paid)
+}
+
+// send sends a call with the metadata idempotency-key.
+func (p *grpcClient) send(ctx context.Context, key string, m *pb.SimpleRequest) grpcAnswer {
+	return p.call(metadata.AppendToOutgoingContext(ctx, "idempotency-key", key), m)
 }
 
 // call sends a call.
-func (p *grpcClient) call(ctx context.Context, m *pb.SimpleRequest, opts ...grpc.CallOption) grpcAnswer {
+func (p *grpcClient) call(ctx context.Context, m *pb.SimpleRequest) grpcAnswer {
 	p.b.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	var r grpcAnswer
-	r.message, r.err = p.client.UnaryCall(ctx, m, append(opts, grpc.Header(&r.header), grpc.Trailer(&r.trailer))...)
+	r.message, r.err = p.client.UnaryCall(ctx, m, grpc.Header(&r.header), grpc.Trailer(&r.trailer))
 	r.answer = answerOf(r.message.GetUsername(), r.err, r.header, r.trailer)
 	for _, keyPrefix := range []string{theKey, p.b.ownTokens} {
 		if strings.Contains(r.raw, keyPrefix) {
@@ -96,31 +139,16 @@ func (p *grpcClient) call(ctx context.Context, m *pb.SimpleRequest, opts ...grpc
 	return r
 }
 
-// retrying returns a client that resends a call that ends with the code.
-func (p *grpcClient) retrying(code codes.Code) *grpcClient {
-	p.b.Helper()
-	policy := fmt.Sprintf(`{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.01s",
-		"maxBackoff": "0.01s", "backoffMultiplier": 1, "retryableStatusCodes": [%d]}}]}`, code)
-	conn, err := grpc.NewClient(p.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(policy))
-	if err != nil {
-		p.b.Fatal(err)
+// manyCopies sends n copies at once and returns their answers.
+func (p *grpcClient) manyCopies(n int) []grpcAnswer {
+	answers := make([]grpcAnswer, n)
+	var sent sync.WaitGroup
+	for i := range answers {
+		sent.Go(func() { answers[i] = p.pay() })
 	}
-	p.b.Cleanup(func() { _ = conn.Close() })
-	return &grpcClient{p.b, pb.NewTestServiceClient(conn), p.addr}
+	sent.Wait()
+	return answers
 }
-
-// incoming returns the values of a call's metadata.
-func incoming(ctx context.Context, name string) []string {
-	return metadata.ValueFromIncomingContext(ctx, name)
-}
-
-// pay sends the call of most rows.
-func (p *grpcClient) pay() grpcAnswer {
-	p.b.Helper()
-	return p.send(p.b.Context(), theKey, paid)
-}
-
-var paid = &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Message: "7 to ada"}}
 
 // replayed reports whether an answer is marked as a replay.
 func (r grpcAnswer) replayed() bool {
@@ -157,3 +185,6 @@ func (p *grpcClient) wantRefused(r grpcAnswer, want error) {
 		p.b.Errorf("%+v, want %+v", r, p.b.rowOf(want))
 	}
 }
+
+// refusedBy returns a status of the application.
+func refusedBy(code codes.Code) error { return status.Error(code, "no") }

@@ -70,41 +70,30 @@ func withTrace(_ http.ResponseWriter, r *http.Request) bool {
 
 // eventScenarios test what the events of an idempotent request say.
 func eventScenarios() []testCase {
+	serve := func(e *environment, name, unread string, options ...core.Option) {
+		s := e.serveEndpoint(endpoint{outer: withTrace, named: "payments", options: options})
+		s.replays(s.runsWith(http.StatusCreated, payment("event")), payment("event"))
+		s.refuses(core.ErrNoKey, httpRequest{})
+		checkAttemptEvents(e, name, unread)
+	}
 	return []testCase{
-		{"events have the name of the key, and say how the attempt ended", everywhere, func(e *environment) {
-			s := e.serveEndpoint(endpoint{outer: withTrace, named: "payments"})
-			s.replays(s.runsWith(http.StatusCreated, payment("event")), payment("event"))
-			s.refuses(core.ErrNoKey, httpRequest{})
-			checkAttemptEvents(e, "payments", "")
-		}},
-		{"WithName names the events of an endpoint", everywhere, func(e *environment) {
-			s := e.serveEndpoint(endpoint{outer: withTrace, named: "payments", options: []core.Option{core.WithName("orders")}})
-			s.replays(s.runsWith(http.StatusCreated, payment("event")), payment("event"))
-			s.refuses(core.ErrNoKey, httpRequest{})
-			checkAttemptEvents(e, "orders", "orders")
-		}},
+		{"events have the name of the key, and say how the attempt ended", everywhere, func(e *environment) { serve(e, "payments", "") }},
+		{"WithName names the events of an endpoint", everywhere, func(e *environment) { serve(e, "orders", "orders", core.WithName("orders")) }},
 	}
 }
 
 // grpcEventScenarios are eventScenarios over gRPC.
 func grpcEventScenarios() []grpcScenario {
-	serve := func(b *grpcEnvironment, opts ...grpclock.Option) {
-		b.Helper()
-		once := grpclock.IdempotentUnaryServerInterceptor(
-			b.locks, core.Named("payments", grpclock.IdempotencyKey()), opts...)
-		p := b.serveBehind(nil, outerUnary(traceFrame), once)
+	serve := func(b *grpcEnvironment, name, unread string, opts ...grpclock.Option) {
+		p := b.serveBehind(nil, outerUnary(traceFrame), grpclock.IdempotentUnaryServerInterceptor(
+			b.locks, core.Named("payments", grpclock.IdempotencyKey()), opts...))
 		p.wantReplay(p.wantFirst(p.pay(), 1), p.pay())
 		p.wantRefused(p.call(b.Context(), paid), refused(core.ErrNoKey, 0))
+		checkAttemptEvents(b.environment, name, unread)
 	}
 	return []grpcScenario{
-		{"events: they have the name of the key, and say how the attempt ended", func(b *grpcEnvironment) {
-			serve(b)
-			checkAttemptEvents(b.environment, "payments", "")
-		}},
-		{"events: WithName names them", func(b *grpcEnvironment) {
-			serve(b, core.WithName("orders"))
-			checkAttemptEvents(b.environment, "orders", "orders")
-		}},
+		{"events have the name of the key, and say how the attempt ended", func(b *grpcEnvironment) { serve(b, "payments", "") }},
+		{"WithName names the events of an endpoint", func(b *grpcEnvironment) { serve(b, "orders", "orders", core.WithName("orders")) }},
 	}
 }
 
