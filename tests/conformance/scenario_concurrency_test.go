@@ -14,8 +14,6 @@ func concurrencyScenarios() []testCase {
 	return []testCase{
 		{"one of a hundred copies runs, and the others are refused with Retry-After", everywhere, copiesAreRefused},
 		{"one of a hundred copies runs, and the others wait for its answer", everywhere, copiesWait},
-		{"a waiting copy runs when the first one frees the key", everywhere, waiterRunsAfterAbort},
-		{"a copy is refused when its wait times out", everywhere, waiterTimesOut},
 		{"the client of a waiting copy disconnects", everywhere, waiterGoes},
 		{"copies of two processes", everywhere, twoProcesses},
 	}
@@ -84,38 +82,6 @@ func copiesWait(e *environment) {
 	if n := s.runs.Load(); n != 1 || firsts != 1 {
 		e.Errorf("%d have run, %d answers are not replayed", n, firsts)
 	}
-}
-
-// Exactly one of the waiting copies runs next, and the others continue to wait.
-func waiterRunsAfterAbort(e *environment) {
-	var s *service
-	s = e.serveEndpoint(endpoint{
-		options: []core.Option{core.WithWait(patience)},
-		handler: func(t invocation) {
-			if s.runs.Load() == 1 {
-				e.events.await(e.T, core.Waiting, 4)
-				t.WriteHeader(http.StatusServiceUnavailable)
-				return
-			}
-			t.WriteHeader(http.StatusCreated)
-		},
-	})
-	statuses := map[int]int{}
-	for _, answer := range s.sendCopies(5, payment("abort")) {
-		statuses[answer.status]++
-	}
-	if n := s.runs.Load(); n != 2 || statuses[http.StatusServiceUnavailable] != 1 || statuses[http.StatusCreated] != 4 {
-		e.Errorf("%d have run, and the answers are %v", n, statuses)
-	}
-}
-
-func waiterTimesOut(e *environment) {
-	waits := e.serveEndpoint(endpoint{options: []core.Option{core.WithWait(shortWait)}})
-	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
-		waits.refuses(core.ErrWaitTimeout, payment("slow"))
-		t.WriteHeader(http.StatusCreated)
-	}})
-	s.replays(s.runsWith(http.StatusCreated, payment("slow")), payment("slow"))
 }
 
 // The body has been read, so that net/http notices that the client disconnects.

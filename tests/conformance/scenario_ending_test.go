@@ -3,34 +3,31 @@ package conformance
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // endingScenarios test handlers that do not return in the normal way, and clients that
 // disconnect.
 func endingScenarios() []testCase {
+	crash := func(context.CancelFunc) { panic("crash") }
+	abort := func(context.CancelFunc) { panic(http.ErrAbortHandler) }
+	exit := func(leave context.CancelFunc) {
+		leave() // net/http leaves the connection open
+		runtime.Goexit()
+	}
 	return []testCase{
-		{"a panic, inside the framework's recovery", everywhere, func(e *environment) { panics(e, false) }},
-		{"http.ErrAbortHandler in an attempt", everywhere, func(e *environment) { abortHandler(e, false) }},
-		{"a reverse proxy whose service ends the answer early", everywhere, proxiedAnswerBreaks},
-		{"a reverse proxy whose service cannot be reached", everywhere, proxyReachesNothing},
-		{"Goexit of the handler", everywhere, func(e *environment) { exits(e, false) }},
-		{"a panic frees the key, by an option", everywhere, func(e *environment) { panics(e, true) }},
-		{"http.ErrAbortHandler frees the key, by an option", everywhere, func(e *environment) { abortHandler(e, true) }},
-		{"Goexit frees the key, by an option", everywhere, func(e *environment) { exits(e, true) }},
-		{"a write after the handler has returned", everywhere, lateWrite},
+		{"a panic, inside the framework's recovery", everywhere, func(e *environment) { breaks(e, true, crash, false) }},
+		{"http.ErrAbortHandler in an attempt", everywhere, func(e *environment) { breaks(e, false, abort, false) }},
+		{"Goexit of the handler", everywhere, func(e *environment) { breaks(e, false, exit, false) }},
+		{"a panic frees the key, by an option", everywhere, func(e *environment) { breaks(e, true, crash, true) }},
+		{"http.ErrAbortHandler frees the key, by an option", everywhere, func(e *environment) { breaks(e, false, abort, true) }},
+		{"Goexit frees the key, by an option", everywhere, func(e *environment) { breaks(e, false, exit, true) }},
 		{"the client disconnects, and the handler goes on", everywhere, clientGoes},
 		{"the client disconnects and cancels the handler, which answers", everywhere, func(e *environment) { clientCancels(e, true) }},
 		{"the client disconnects and cancels the handler, which does not answer", everywhere, func(e *environment) { clientCancels(e, false) }},
@@ -47,181 +44,54 @@ type failure struct {
 	freed    bool // with FreeOnFailure: the next request runs
 }
 
-// failures are the failures of a handler by the name of a request, which is also the key.
+// failures are failures of a handler by the name of a request, which is also the key.
+// internal/adapter/httpattempt has a table of all.
 var failures = map[string]failure{
-	"nothing":              {freed: true},
-	"nothing, DropAnswer":  {decision: core.DropAnswer, known: true, freed: true},
-	"nothing, Uncertain":   {decision: core.Uncertain},
-	"nothing, StoreAnswer": {decision: core.StoreAnswer},
-	"a 500":                {status: http.StatusInternalServerError, freed: true},
-	"a 500, Uncertain":     {status: http.StatusInternalServerError, decision: core.Uncertain},
-	"a 500, StoreAnswer":   {status: http.StatusInternalServerError, decision: core.StoreAnswer},
-	"a 503":                {status: http.StatusServiceUnavailable, freed: true},
-	"a 409":                {status: http.StatusConflict, freed: true},
-	"a 201":                {status: http.StatusCreated},
-	"a 201, DropAnswer":    {status: http.StatusCreated, decision: core.DropAnswer, known: true, freed: true},
-	"a 201, Uncertain":     {status: http.StatusCreated, decision: core.Uncertain},
-	"a 422":                {status: http.StatusUnprocessableEntity},
+	"nothing":            {freed: true},
+	"a 503":              {status: http.StatusServiceUnavailable, freed: true},
+	"a 201":              {status: http.StatusCreated},
+	"a 201, DropAnswer":  {status: http.StatusCreated, decision: core.DropAnswer, known: true, freed: true},
+	"a 500, StoreAnswer": {status: http.StatusInternalServerError, decision: core.StoreAnswer},
 }
 
-// do writes and decides.
-func (b failure) do(t invocation) {
-	t.attempt.Decide(b.decision)
-	t.Header().Set("Location", "/payments/1")
-	if b.status != 0 {
-		t.WriteHeader(b.status)
-		_, _ = t.Write([]byte("paid"))
-	}
-}
-
-// named returns a request with the name as its quoted key and in a header. The request has its
-// own connection: net/http's client resends a request with an Idempotency-Key if a reused
-// connection breaks.
-func named(name string) httpRequest {
-	return httpRequest{keys: []string{`"` + name + `"`}, header: http.Header{"X-Name": {name}, "Connection": {"close"}}}
-}
-
-// afterFailure sends a copy of a request whose handler has failed. free is as for failsOnce.
-func (s *service) afterFailure(name string, free bool) {
-	s.Helper()
-	if f := failures[name]; !f.known && (!free || !f.freed) {
-		s.refuses(core.ErrInterrupted, named(name))
-		return
-	}
-	s.replays(s.runsWith(http.StatusCreated, named(name)), named(name))
-}
-
-// failsOnce serves a handler that fails for the first request of each name. If free is true,
-// the endpoint has the option FreeOnFailure.
-func (e *environment) failsOnce(recovers, free bool, end func()) *service {
-	e.Helper()
-	var broken sync.Map
-	return e.serveEndpoint(endpoint{recovers: recovers, own: ownOptions{freeOnFailure: free}, handler: func(t invocation) {
-		name := t.r.Header.Get("X-Name")
-		if _, again := broken.LoadOrStore(name, true); !again {
-			failures[name].do(t)
-			end()
-		}
-		t.WriteHeader(http.StatusCreated)
-	}})
-}
-
-// The answer that the handler wrote before is dropped, with its headers, and the recovery
-// answers.
-func panics(e *environment, free bool) {
-	s := e.failsOnce(true, free, func() { panic("crash") })
-	for name := range failures {
-		crashed := s.runsWith(http.StatusInternalServerError, named(name))
-		if crashed.header.Get("Location") != "" || crashed.body == "paid" {
-			e.Errorf("%s: the answer after the panic is %+v", name, crashed)
-		}
-		s.afterFailure(name, free)
-	}
-}
-
-func abortHandler(e *environment, free bool) {
-	s := e.failsOnce(false, free, func() { panic(http.ErrAbortHandler) })
-	for name := range failures {
-		if answer := s.do(e.Context(), named(name)); answer.err == nil {
-			e.Errorf("%s: an answer of a handler that aborted: %+v", name, answer)
-		}
-		s.afterFailure(name, free)
-	}
-}
-
-func exits(e *environment, free bool) {
+// breaks checks what becomes of requests whose handler ends by end. The answer that the handler wrote
+// before is dropped, with its headers: the framework's recovery answers, or the connection ends. If free is true, the endpoint has the option FreeOnFailure.
+func breaks(e *environment, recovers bool, end func(leave context.CancelFunc), free bool) {
 	cancels := make(chan context.CancelFunc, 1)
-	s := e.failsOnce(false, free, func() {
-		(<-cancels)() // net/http leaves the connection open
-		runtime.Goexit()
-	})
-	for name := range failures {
+	for name, f := range failures {
+		broken := false
+		s := e.serveEndpoint(endpoint{recovers: recovers, own: ownOptions{freeOnFailure: free}, handler: func(t invocation) {
+			if !broken {
+				broken = true
+				t.attempt.Decide(f.decision)
+				t.Header().Set("Location", "/payments/1")
+				if f.status != 0 {
+					t.WriteHeader(f.status)
+					_, _ = t.Write([]byte("paid"))
+				}
+				end(<-cancels)
+			}
+			t.WriteHeader(http.StatusCreated)
+		}})
+		// The request has its own connection: net/http's client resends a request with an
+		// Idempotency-Key if a reused connection breaks.
+		request := httpRequest{keys: []string{`"` + name + `"`}, header: http.Header{"Connection": {"close"}}}
 		e.events.forget()
 		ctx, cancel := context.WithCancel(e.Context())
 		cancels <- cancel
-		if answer := s.do(ctx, named(name)); answer.err == nil {
+		switch answer := s.do(ctx, request); {
+		case recovers && (answer.status != http.StatusInternalServerError || answer.header.Get("Location") != "" || answer.body == "paid"):
+			e.Errorf("%s: the answer after the panic is %+v", name, answer)
+		case !recovers && answer.err == nil:
 			e.Errorf("%s: an answer of a handler that gave none: %+v", name, answer)
 		}
+		cancel()
 		e.events.await(e.T, core.Released, 1)
-		s.afterFailure(name, free)
-	}
-}
-
-// The service charges and ends its answer early. Then the reverse proxy panics.
-func proxiedAnswerBreaks(e *environment) {
-	grpcService := startHTTP(e.T, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "100")
-		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, "paid")
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	}))
-	to, err := url.Parse(grpcService.URL)
-	if err != nil {
-		e.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
-		Transport: &http.Transport{DisableKeepAlives: true},
-		ErrorLog:  log.New(io.Discard, "", 0),
-	}
-	s := e.serveEndpoint(endpoint{handler: func(t invocation) { proxy.ServeHTTP(t.ResponseWriter, t.r) }})
-	if answer := s.do(e.Context(), payment("proxied")); answer.err == nil {
-		e.Errorf("an answer of a service that ended its answer early: %+v", answer)
-	}
-	s.refuses(core.ErrInterrupted, payment("proxied"))
-	if n := s.runs.Load(); n != 1 {
-		e.Errorf("charged %d times", n)
-	}
-}
-
-// Nothing was sent, so the copy is passed on, too.
-func proxyReachesNothing(e *environment) {
-	closed := startHTTP(e.T, http.NotFoundHandler())
-	to, err := url.Parse(closed.URL)
-	if err != nil {
-		e.Fatal(err)
-	}
-	closed.Close()
-	for name, own := range map[string]func(http.ResponseWriter, *http.Request, error){
-		"default": nil,
-		"own":     func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusGatewayTimeout) },
-	} {
-		proxy := nethttplock.ReverseProxy(&httputil.ReverseProxy{
-			Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(to) },
-			Transport:    &http.Transport{DisableKeepAlives: true},
-			ErrorLog:     log.New(io.Discard, "", 0),
-			ErrorHandler: own,
-		})
-		s := e.serveEndpoint(endpoint{handler: func(t invocation) { proxy.ServeHTTP(t.ResponseWriter, t.r) }})
-		status := http.StatusBadGateway
-		if own != nil {
-			status = http.StatusGatewayTimeout
+		if f.known || free && f.freed {
+			s.replays(s.runsWith(http.StatusCreated, request), request)
+		} else {
+			s.refuses(core.ErrInterrupted, request)
 		}
-		s.runsWith(status, payment(name))
-		s.runsWith(status, payment(name))
-	}
-}
-
-func lateWrite(e *environment) {
-	late := make(chan error, 1)
-	proceed := make(chan struct{})
-	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
-		_, _ = io.WriteString(t, "paid")
-		w := innermost(t.ResponseWriter)
-		go func() {
-			<-proceed
-			_, err := w.Write([]byte("late"))
-			late <- err
-		}()
-	}})
-	first := s.runsWith(http.StatusOK, payment("late"))
-	close(proceed)
-	if err := suite.ReceiveAnywhere(e.T, "the late write", late); err == nil {
-		e.Error("a write after the handler has returned is no error")
-	}
-	if s.replays(first, payment("late")); first.body != "paid" {
-		e.Errorf("the first answer is %+v", first)
 	}
 }
 

@@ -1,12 +1,9 @@
 package conformance
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime/multipart"
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
@@ -16,13 +13,10 @@ import (
 func fingerprintScenarios() []testCase {
 	return []testCase{
 		{"another body, query or path with the same key", everywhere, mismatches},
-		{"an empty body", everywhere, emptyBody},
 		{"another body while the first request runs", everywhere, mismatchMeanwhile},
 		{"fields that the application's fingerprint ignores", everywhere, ownFingerprint},
 		{"a fingerprint function that fails", everywhere, noOwnFingerprint},
 		{"no fingerprint", everywhere, noFingerprint},
-		{"a multipart form that is resent with another boundary", everywhere, otherBoundary},
-		{"another media type, and another charset", everywhere, otherMediaType},
 		{"an outer middleware has consumed the body", everywhere, bodyGone},
 	}
 }
@@ -45,15 +39,6 @@ func mismatches(e *environment) {
 	}
 	request.chunked = true
 	s.replays(first, request)
-}
-
-func emptyBody(e *environment) {
-	s := e.serveEndpoint(endpoint{})
-	empty := payment("empty")
-	empty.body = ""
-	first := s.runsWith(http.StatusCreated, empty)
-	s.replays(first, empty)
-	s.refuses(core.ErrMismatch, payment("empty"))
 }
 
 // The running request is not disturbed.
@@ -130,54 +115,4 @@ func noFingerprint(e *environment) {
 	other := payment("none")
 	other.body, other.path = "another", paymentsPath+"?another"
 	s.replays(first, other)
-}
-
-// A client that encodes its form again sends another boundary, and other bytes.
-func otherBoundary(e *environment) {
-	form := func(amount, file, content string) httpRequest {
-		var body bytes.Buffer
-		w := multipart.NewWriter(&body)
-		_ = w.WriteField("amount", amount)
-		part, _ := w.CreateFormFile("receipt", file)
-		_, _ = part.Write([]byte(content))
-		_ = w.Close()
-		request := payment("form")
-		request.body = body.String()
-		request.header = http.Header{"Content-Type": {w.FormDataContentType()}}
-		return request
-	}
-	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
-		file, header, err := t.r.FormFile("receipt")
-		if err != nil {
-			e.Errorf("the handler finds no file: %v", err)
-			return
-		}
-		defer func() { _ = file.Close() }()
-		content, err := io.ReadAll(file)
-		t.WriteHeader(http.StatusCreated)
-		_, _ = fmt.Fprint(t, t.r.PostFormValue("amount"), header.Filename, string(content), err)
-	}})
-	first := s.runsWith(http.StatusCreated, form("7", "r.txt", "paid"))
-	if want := "7r.txtpaid<nil>"; first.body != want {
-		e.Errorf("the handler reads %q, not %q", first.body, want)
-	}
-	s.replays(first, form("7", "r.txt", "paid"))
-	for _, other := range []httpRequest{form("8", "r.txt", "paid"), form("7", "s.txt", "paid"), form("7", "r.txt", "open")} {
-		s.refuses(core.ErrMismatch, other)
-	}
-}
-
-// The same bytes differ in meaning between a merge patch and a JSON patch.
-func otherMediaType(e *environment) {
-	patch := func(contentType string) httpRequest {
-		request := payment("patch")
-		request.method, request.body = http.MethodPatch, "[]"
-		request.header = http.Header{"Content-Type": {contentType}}
-		return request
-	}
-	s := e.serveEndpoint(endpoint{})
-	first := s.runsWith(http.StatusCreated, patch("application/merge-patch+json"))
-	s.replays(first, patch("Application/Merge-Patch+JSON; charset=utf-8"))
-	s.refuses(core.ErrMismatch, patch("application/json-patch+json"))
-	s.refuses(core.ErrMismatch, patch(""))
 }

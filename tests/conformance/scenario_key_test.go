@@ -1,9 +1,7 @@
 package conformance
 
 import (
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/reqlock/reqlock/core"
@@ -22,11 +20,10 @@ func keyScenarios() []testCase {
 		{"a repeated key", everywhere, func(e *environment) {
 			keysAreRefused(e, core.ErrInvalidKey, []string{"key-one", "key-two"}, []string{"key-one", "key-one"})
 		}},
-		{"a malformed key", everywhere, malformedKeys},
-		{"the longest key, in bytes, and one byte more", everywhere, longestKey},
+		{"a malformed key", everywhere, func(e *environment) {
+			keysAreRefused(e, core.ErrInvalidKey, []string{"a b"}, []string{"a,b"}, []string{`"open`}, []string{`"a";`}, []string{strings.Repeat("k", 513)})
+		}},
 		{"a key, quoted and bare, with parameters and without, is one key", everywhere, oneKey},
-		{"escapes in a quoted key", everywhere, escapes},
-		{"the application requires a format of keys", everywhere, ownForm},
 		{"a key in a header of another name", everywhere, ownHeader},
 	}
 }
@@ -58,26 +55,6 @@ func keysAreRefused(e *environment, err error, keys ...[]string) {
 	}
 }
 
-func malformedKeys(e *environment) {
-	var lines [][]string
-	for _, key := range []string{
-		"a b", "a\tb", "one,two", "a;v=1", `a\b`, `a"b`, "schlüssel", "a\x80",
-		`"`, `"open`, `"a" b`, `"a", "b"`, `"a\c"`, `"a\"`, "\"a\tb\"", `"schlüssel"`, `"a";V=1`, `"a";`,
-	} {
-		lines = append(lines, []string{key})
-	}
-	keysAreRefused(e, core.ErrInvalidKey, lines...)
-}
-
-func longestKey(e *environment) {
-	s := e.serveEndpoint(endpoint{})
-	longest := strings.Repeat("k", 512)
-	first := s.runsWith(http.StatusCreated, keyed(longest))
-	s.replays(first, keyed(`"`+longest+`"`))
-	s.refuses(core.ErrInvalidKey, keyed(longest+"k"))
-	s.refuses(core.ErrInvalidKey, keyed(`"`+longest+`k"`))
-}
-
 func oneKey(e *environment) {
 	s := e.serveEndpoint(endpoint{})
 	first := s.runsWith(http.StatusCreated, keyed("8e03978e-40d5"))
@@ -86,33 +63,6 @@ func oneKey(e *environment) {
 	}
 	s.runsWith(http.StatusCreated, keyed("8E03978E-40D5"))
 	s.runsWith(http.StatusCreated, keyed("token/with:more"))
-}
-
-// An escape stands for its character, within quotes only.
-func escapes(e *environment) {
-	s := e.serveEndpoint(endpoint{})
-	var answers []string
-	for _, key := range []string{`"a\"b"`, `"a\\b"`, `"a b"`, "ab"} {
-		first := s.runsWith(http.StatusCreated, keyed(key))
-		s.replays(first, keyed(key))
-		answers = append(answers, first.body)
-	}
-	slices.Sort(answers)
-	if n := len(slices.Compact(answers)); n != 4 {
-		e.Errorf("four keys have %d answers", n)
-	}
-}
-
-func ownForm(e *environment) {
-	s := e.serveEndpoint(endpoint{key: func(r *http.Request) (string, error) {
-		key := r.Header.Get("Idempotency-Key")
-		if len(key) != 8 {
-			return "", fmt.Errorf("%w: not of eight characters", core.ErrInvalidKey)
-		}
-		return key, nil
-	}})
-	s.refuses(core.ErrInvalidKey, keyed("1234567"))
-	s.replays(s.runsWith(http.StatusCreated, keyed("12345678")), keyed("12345678"))
 }
 
 func ownHeader(e *environment) {
@@ -124,4 +74,126 @@ func ownHeader(e *environment) {
 	s.replays(s.runsWith(http.StatusCreated, given("X-Request-Key", "1")), given("X-Request-Key", "1"))
 	s.refuses(core.ErrNoKey, given("X-Other-Key", "1"))
 	s.runsWith(http.StatusCreated, payment("in a header that does not count"))
+}
+
+// scopeScenarios test which requests share a key.
+func scopeScenarios() []testCase {
+	return []testCase{
+		{"the same key of another user, on another route, by another method", everywhere, scopes},
+		{"another host name of the service, and a host name for each tenant", everywhere, hosts},
+		{"braces in a key, and nothing of a key in Redis", everywhere, namesInRedis},
+		{"GET, HEAD and OPTIONS run each time", everywhere, safeMethods},
+		{"methods by an option of the application, in any case", everywhere, ownMethods},
+		{"the observer learns once that a PUT is not covered", everywhere, uncoveredMethods},
+	}
+}
+
+func scopes(e *environment) {
+	s := e.serveEndpoint(endpoint{})
+	all := []httpRequest{
+		{}, {user: "grace"}, {path: refundsPath}, {method: http.MethodPatch}, {user: "grace", path: refundsPath},
+	}
+	var firsts []httpAnswer
+	for i := range all {
+		all[i].keys = []string{"scoped"}
+		firsts = append(firsts, s.runsWith(http.StatusCreated, all[i]))
+	}
+	for i := range all {
+		s.replays(firsts[i], all[i])
+	}
+}
+
+// A retry may reach the service by another host name. If each tenant has a host name, the host
+// belongs to the key, without its port.
+func hosts(e *environment) {
+	at := func(host string) httpRequest {
+		request := payment("hosts")
+		request.host = host
+		return request
+	}
+	s := e.serveEndpoint(endpoint{})
+	s.replays(s.runsWith(http.StatusCreated, at("a.example")), at("b.example:8443"))
+
+	tenants := e.serveEndpoint(endpoint{tenants: true})
+	a := tenants.runsWith(http.StatusCreated, at("a.example"))
+	b := tenants.runsWith(http.StatusCreated, at("b.example"))
+	for _, host := range []string{"a.example", "A.Example", "a.example:443", "a.example.:8443"} {
+		tenants.replays(a, at(host))
+	}
+	tenants.replays(b, at("b.example"))
+	tenants.refuses(core.ErrInvalidKey, at("a.example:80:80"))
+}
+
+// A client's key cannot select another slot of a cluster, and does not appear in Redis.
+func namesInRedis(e *environment) {
+	s := e.serveEndpoint(endpoint{})
+	for _, key := range []string{"{secret}", "}secret{", "{}secret", "secret*"} {
+		request := httpRequest{user: "{ada}", keys: []string{key}}
+		s.replays(s.runsWith(http.StatusCreated, request), request)
+	}
+	names := e.names(e.Context(), "")
+	if len(names) == 0 {
+		e.Error("there is no record")
+	}
+	for _, name := range names {
+		if strings.Contains(name, "secret") || strings.Contains(name, "ada") || strings.Count(name, "{") > 1 {
+			e.Errorf("Redis has a key %q", name)
+		}
+	}
+}
+
+// The observer gets one warning for each method and route, and none for methods that change
+// nothing or that the application has chosen.
+func uncoveredMethods(e *environment) {
+	answer := func(t invocation) { t.WriteHeader(http.StatusOK) }
+	s, chosen := e.serveEndpoint(endpoint{handler: answer}), e.serveEndpoint(endpoint{
+		handler: answer, own: ownOptions{methods: []string{http.MethodPost}},
+	})
+	for range 2 {
+		for _, path := range []string{paymentsPath, refundsPath} {
+			for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
+				request := payment("uncovered")
+				request.method, request.path = method, path
+				s.runsWith(http.StatusOK, request)
+				chosen.runsWith(http.StatusOK, request)
+			}
+		}
+	}
+	warned, _ := e.events.of(core.Warned)
+	var texts []string
+	for _, event := range warned {
+		texts = append(texts, event.Err.Error())
+	}
+	all := strings.Join(texts, "\n")
+	for _, want := range []string{`PUT on the route "` + paymentsPath, `DELETE on the route "` + refundsPath} {
+		if strings.Count(all, want) != 1 || len(warned) != 4 || strings.Contains(all, keyPrefix) {
+			e.Errorf("%d warnings, of which one should say %q:\n%s", len(warned), want, all)
+		}
+	}
+}
+
+func safeMethods(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+		if t.attempt != nil {
+			e.Errorf("a %s is an attempt", t.r.Method)
+		}
+		t.WriteHeader(http.StatusOK)
+	}})
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete} {
+		for range 2 {
+			s.runsWith(http.StatusOK, httpRequest{method: method, keys: []string{"key"}})
+			s.runsWith(http.StatusOK, httpRequest{method: method})
+		}
+	}
+}
+
+func ownMethods(e *environment) {
+	s := e.serveEndpoint(endpoint{own: ownOptions{methods: []string{"put", "Delete"}}})
+	for _, method := range []string{http.MethodPut, http.MethodDelete} {
+		request := httpRequest{method: method, keys: []string{"key"}}
+		s.replays(s.runsWith(http.StatusCreated, request), request)
+		s.refuses(core.ErrNoKey, httpRequest{method: method})
+	}
+	s.runsWith(http.StatusCreated, payment("key"))
+	s.runsWith(http.StatusCreated, payment("key"))
 }

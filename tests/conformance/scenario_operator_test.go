@@ -56,9 +56,8 @@ func (e *environment) resolve(name string, resolution core.Resolution) {
 }
 
 func operatorSaysDone(e *environment) {
-	status := http.StatusGatewayTimeout
-	s := e.serveEndpoint(deciding(core.Uncertain, &status))
-	s.runsWith(status, payment("done"))
+	s := e.serveEndpoint(uncertainly())
+	s.runsWith(http.StatusGatewayTimeout, payment("done"))
 	e.resolve("done", core.Done())
 	s.refuses(core.ErrUnreplayable, payment("done"))
 	other := payment("done")
@@ -69,9 +68,8 @@ func operatorSaysDone(e *environment) {
 
 // The copies get the answer under the same filter as that of a handler.
 func operatorAnswers(e *environment) {
-	status := http.StatusGatewayTimeout
-	s := e.serveEndpoint(deciding(core.Uncertain, &status))
-	s.runsWith(status, payment("answered"))
+	s := e.serveEndpoint(uncertainly())
+	s.runsWith(http.StatusGatewayTimeout, payment("answered"))
 	header := http.Header{"Location": {"/payments/7"}, "Content-Type": {"application/json"}, "X-Own": {"own"}, "Set-Cookie": {"a=b"}}
 	record, err := e.f.operator.answer(http.StatusCreated, header, []byte(`{"id":7}`), "X-Own")
 	if err != nil {

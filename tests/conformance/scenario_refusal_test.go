@@ -42,11 +42,7 @@ func refusals() []refusal {
 	down := func(e *environment) { e.proxy.Refuse(true) }
 	return []refusal{
 		{
-			name: "busy", lock: lock{keys: header}, prepare: taken,
-			want: refused(core.ErrBusy, time.Second),
-		},
-		{
-			name:    "busy, with another retry time",
+			name:    "busy",
 			lock:    lock{keys: header, options: []core.Option{core.WithRetryAfter(1500 * time.Millisecond)}},
 			prepare: taken,
 			want:    refused(core.ErrBusy, 1500*time.Millisecond),
@@ -71,22 +67,12 @@ func refusals() []refusal {
 			want:    refused(core.ErrInvalidKey, 0), part: "x-key",
 		},
 		{
-			name: "invalid_key: the text is too long", lock: lock{keys: header},
-			request: request{keys: []string{theKey + strings.Repeat("x", 512)}},
-			want:    refused(core.ErrInvalidKey, 0),
-		},
-		{
 			name: "invalid_key: the lock's name is too long", lock: lock{keys: []key{given(strings.Repeat(theKey, 400), nil)}},
 			want: refused(core.ErrInvalidKey, 0),
 		},
 		{
 			name: "no_key: no idempotency key", lock: lock{keys: []key{byUser}},
 			want: refused(core.ErrNoKey, 0), part: "the ",
-		},
-		{
-			name: "invalid_key: the idempotency key is given twice", lock: lock{keys: []key{byUser}},
-			request: request{idempotencyKeys: []string{theKey, theKey}, second: secondKey},
-			want:    refused(core.ErrInvalidKey, 0),
 		},
 		{
 			name: "invalid_key: the idempotency key is malformed", lock: lock{keys: []key{byUser}},
@@ -104,12 +90,6 @@ func refusals() []refusal {
 		{
 			name: "unavailable: connections are refused", lock: lock{keys: header}, prepare: down,
 			want: refused(core.ErrUnavailable, time.Second),
-		},
-		{
-			name:    "unavailable, with a wait",
-			lock:    lock{keys: header, options: []core.Option{core.WithWait(20 * time.Millisecond)}},
-			prepare: down,
-			want:    refused(core.ErrUnavailable, time.Second),
 		},
 		{
 			name: "closing", lock: lock{keys: header},

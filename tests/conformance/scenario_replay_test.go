@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/reqlock/reqlock/core"
 )
@@ -18,7 +19,6 @@ import (
 func replayScenarios() []testCase {
 	return []testCase{
 		{"status, headers and body", everywhere, wholeAnswers},
-		{"a compressed body keeps its encoding", everywhere, compressedBody},
 		{"an answer as long as a record may be, and a longer one", everywhere, longestAnswer},
 		{"a damaged record, and one of another version or kind", everywhere, unreadableRecords},
 	}
@@ -52,6 +52,24 @@ var answers = map[string]func(t invocation){
 	"a body of any bytes": func(t invocation) {
 		_, _ = t.Write([]byte("\x00\xff\r\n\r\n0\r\n"))
 	},
+	"several values of a header": func(t invocation) {
+		t.Header()["Link"] = []string{"</b>", "</a>", "</b>", ""}
+		t.WriteHeader(http.StatusCreated)
+	},
+	"headers after the status": func(t invocation) {
+		t.Header().Set("Etag", "1")
+		t.WriteHeader(http.StatusCreated)
+		_, _ = t.Write([]byte("paid"))
+		t.Header().Set("Etag", "2")
+		t.Header().Set("Location", "/late")
+	},
+	"a compressed body": func(t invocation) {
+		t.Header().Set("Content-Encoding", "gzip")
+		t.Header().Set("Content-Type", "text/plain")
+		w := gzip.NewWriter(t)
+		_, _ = io.WriteString(w, strings.Repeat("paid", 100))
+		_ = w.Close()
+	},
 	"a copy": func(t invocation) {
 		_, _ = io.Copy(t, strings.NewReader(strings.Repeat("copy", 3000)))
 	},
@@ -60,31 +78,15 @@ var answers = map[string]func(t invocation){
 func wholeAnswers(e *environment) {
 	s := e.serveEndpoint(endpoint{handler: func(t invocation) { answers[t.r.Header.Get("X-Answer")](t) }})
 	for name := range answers {
-		request := httpRequest{keys: []string{`"` + name + `"`}, header: http.Header{"X-Answer": {name}}}
+		request := httpRequest{keys: []string{`"` + name + `"`}, header: http.Header{
+			"X-Answer": {name}, "Accept-Encoding": {"identity"}, // so that the client unpacks nothing
+		}}
 		first := s.do(e.Context(), request)
 		s.replays(first, request)
 		s.replays(first, request)
-		if first.err != nil || first.header["Idempotent-Replayed"] != nil {
+		if first.err != nil || first.header["Idempotent-Replayed"] != nil || first.header.Get("Location") == "/late" {
 			e.Errorf("%s: %+v", name, first)
 		}
-	}
-}
-
-func compressedBody(e *environment) {
-	var body bytes.Buffer
-	w := gzip.NewWriter(&body)
-	_, _ = io.WriteString(w, strings.Repeat("paid", 100))
-	_ = w.Close()
-	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
-		t.Header().Set("Content-Encoding", "gzip")
-		t.Header().Set("Content-Type", "text/plain")
-		_, _ = t.Write(body.Bytes())
-	}})
-	request := payment("gzip")
-	request.header = http.Header{"Accept-Encoding": {"gzip"}} // so that the client does not unpack it
-	first := s.runsWith(http.StatusOK, request)
-	if s.replays(first, request); first.body != body.String() || first.header.Get("Content-Encoding") != "gzip" {
-		e.Errorf("the first answer is %+v", first)
 	}
 }
 
@@ -109,7 +111,8 @@ func longestAnswer(e *environment) {
 	s.refuses(core.ErrUnreplayable, payment("longer"))
 }
 
-// Even if its record cannot be read, the request is complete.
+// Even if its record cannot be read, the request is complete. internal/adapter/record has all kinds
+// of damage.
 func unreadableRecords(e *environment) {
 	checked := func(record []byte) []byte {
 		sum := crc32.Checksum(record, crc32.MakeTable(crc32.Castagnoli))
@@ -118,10 +121,6 @@ func unreadableRecords(e *environment) {
 	s := e.serveEndpoint(endpoint{})
 	for name, change := range map[string]func(record []byte) []byte{
 		"cut":       func(record []byte) []byte { return record[:len(record)-1] },
-		"empty":     func([]byte) []byte { return nil },
-		"flipped":   func(record []byte) []byte { record[7] ^= 1; return record },
-		"longer":    func(record []byte) []byte { return append(record, 0) },
-		"old":       func(record []byte) []byte { record[0] = 0; return checked(record[:len(record)-4]) },
 		"newer":     func(record []byte) []byte { record[0] = 2; return checked(record[:len(record)-4]) },
 		"of a call": func(record []byte) []byte { record[1] = 2; return checked(record[:len(record)-4]) },
 	} {
@@ -149,5 +148,121 @@ func (e *environment) changeRecord(change func(record []byte) []byte) {
 		if err := e.rdb.HSet(e.Context(), name, answer, record, changed, "1").Err(); err != nil {
 			e.Errorf("HSET: %v", err)
 		}
+	}
+}
+
+// headerScenarios test which headers of an answer its copies have.
+func headerScenarios() []testCase {
+	return []testCase{
+		{"cookies and headers of a single exchange are not replayed", everywhere, neverReplayed},
+		{"headers of outer middlewares belong to the copy", everywhere, headersOutside},
+		{"the application adds headers to those that are replayed", everywhere, moreHeaders},
+		{"early hints are sent, and are not replayed", earlyHint, earlyHints},
+	}
+}
+
+func neverReplayed(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+		for name, value := range map[string]string{
+			"Set-Cookie": "session=secret", "Date": "Thu, 01 Jan 1970 00:00:00 GMT", "Server-Timing": "db;dur=1",
+			"Traceparent": "00-1-1-01", "X-Request-Id": "first", "X-Ratelimit-Remaining": "7",
+			"Www-Authenticate": "Basic", "Vary": "Accept", "Keep-Alive": "timeout=5", "Expires": "0",
+			"Connection": "Content-Language", "Content-Language": "en",
+		} {
+			t.Header().Set(name, value)
+		}
+		t.WriteHeader(http.StatusCreated)
+		_, _ = t.Write([]byte("paid"))
+	}})
+	first := s.runsWith(http.StatusCreated, payment("never"))
+	if first.header.Get("Set-Cookie") == "" || first.header.Get("X-Request-Id") != "first" {
+		e.Errorf("the first answer lacks its headers: %v", first.header)
+	}
+	again := s.do(e.Context(), payment("never"))
+	if again.body != "paid" || again.header.Get("Date") == first.header.Get("Date") {
+		e.Errorf("the copy got %+v", again)
+	}
+	for name := range again.header {
+		if !slices.Contains([]string{"Cache-Control", "Content-Length", "Content-Type", "Date", "Idempotent-Replayed"}, name) {
+			e.Errorf("the copy has the header %s: %q", name, again.header[name])
+		}
+	}
+}
+
+// Outer middlewares set some headers for each exchange: the copy has its own, even if they
+// could be replayed. Headers that describe the answer are those of the answer.
+func headersOutside(e *environment) {
+	var requests atomic.Int64
+	s := e.serveEndpoint(endpoint{
+		outer: func(w http.ResponseWriter, _ *http.Request) bool {
+			n := fmt.Sprint(requests.Add(1))
+			w.Header().Set("X-Request-Id", n)
+			w.Header().Set("Access-Control-Allow-Origin", n)
+			w.Header().Set("X-Content-Type-Options", n)
+			w.Header().Set("Content-Language", n)
+			w.Header().Set("Etag", n)
+			w.Header().Set("Link", n)
+			return true
+		},
+		handler: func(t invocation) {
+			t.Header().Set("Etag", "the handler's")
+			t.Header().Add("Link", "the handler's")
+			t.WriteHeader(http.StatusCreated)
+		},
+	})
+	first := s.runsWith(http.StatusCreated, payment("outside"))
+	again := s.do(e.Context(), payment("outside"))
+	for name, want := range map[string][]string{
+		"X-Request-Id": {"2"}, "Access-Control-Allow-Origin": {"2"}, "X-Content-Type-Options": {"2"},
+		"Content-Language": {"1"}, "Etag": {"the handler's"}, "Link": {"1", "the handler's"},
+	} {
+		if got := again.header[name]; !slices.Equal(got, want) {
+			e.Errorf("%s of the copy is %q, not %q; of the first %q", name, got, want, first.header[name])
+		}
+	}
+}
+
+func moreHeaders(e *environment) {
+	s := e.serveEndpoint(endpoint{
+		own: ownOptions{replayed: []string{"x-payment", "Cache-Control"}},
+		handler: func(t invocation) {
+			t.Header().Set("X-Payment", "7")
+			t.Header().Set("X-Other", "7")
+			t.Header().Set("Cache-Control", "private")
+			t.WriteHeader(http.StatusCreated)
+		},
+	})
+	first := s.runsWith(http.StatusCreated, payment("more"))
+	again := s.do(e.Context(), payment("more"))
+	if h := again.header; first.header.Get("Cache-Control") != "private" || h.Get("X-Payment") != "7" || h.Get("X-Other") != "" || h.Get("Cache-Control") != "private" {
+		e.Errorf("the copy has %v", h)
+	}
+}
+
+// c.Response() of Echo treats a 1xx status as the answer, so the handler uses the wrapped
+// writer.
+func earlyHints(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+		t.Header().Set("Link", "</style.css>; rel=preload")
+		net := innermost(t.ResponseWriter)
+		net.WriteHeader(http.StatusEarlyHints)
+		net.WriteHeader(http.StatusCreated)
+		_, _ = net.Write([]byte("paid"))
+	}})
+	first := s.runsWith(http.StatusCreated, payment("hints"))
+	again := s.replays(first, payment("hints"))
+	if !slices.Equal(first.early, []int{http.StatusEarlyHints}) || again.early != nil {
+		e.Errorf("before the first answer came %v, before the copy %v", first.early, again.early)
+	}
+}
+
+// innermost returns the innermost writer that can be found by Unwrap.
+func innermost(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		wrapper, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		if !wraps {
+			return w
+		}
+		w = wrapper.Unwrap()
 	}
 }

@@ -17,9 +17,7 @@ import (
 func sharedCases() []testCase {
 	return []testCase{
 		{"three of nine run with three permits, and six are refused with Retry-After", everywhere, threeOfNine},
-		{"nine run with three permits, at most three at the same time", everywhere, nineInThrees},
 		{"nine readers run together, a writer alone, and later readers after it", everywhere, writerAmongReaders},
-		{"a writer that may not wait is refused while a reader runs", everywhere, busyWriter},
 		{"reads share a key by their method, and a write has it alone", methods, sharedByMethod},
 		{"a middleware with SharedReads needs a wait", methods, sharedReadsNeedWait},
 		{"a lock that asks for more than the outer one has is refused at once", everywhere, upgrades},
@@ -76,34 +74,6 @@ func threeOfNine(e *environment) {
 	}
 }
 
-// The first three requests run until the six others wait.
-func nineInThrees(e *environment) {
-	var inside atomic.Int32
-	s := e.serve(route{
-		locks: []lock{oneOf(threePermits, core.WithWait(patience))},
-		handler: func(c call) {
-			n := inside.Add(1)
-			defer inside.Add(-1)
-			if n > 3 {
-				e.Errorf("%d run at the same time", n)
-			}
-			e.events.await(e.T, core.Acquired, 3)
-			e.events.await(e.T, core.Waiting, 6)
-			c.Reply("done")
-		},
-	})
-	s.sendAll(9, plain, func(got answer) {
-		if got.text != "done" {
-			e.Errorf("%+v", got)
-		}
-	})
-	for _, event := range e.events.await(e.T, core.Released, 9) {
-		if !event.Shared {
-			e.Errorf("the event is not that of a shared lease: %+v", event)
-		}
-	}
-}
-
 // The nine readers run until the writer and a tenth reader wait.
 func writerAmongReaders(e *environment) {
 	var mu sync.Mutex
@@ -146,21 +116,6 @@ func writerAmongReaders(e *environment) {
 	if !slices.Equal(entered, want) {
 		e.Errorf("readers and writers ran as %v, want %v", entered, want)
 	}
-}
-
-func busyWriter(e *environment) {
-	var s *routeClient
-	s = e.serve(route{
-		locks: []lock{oneOf(readers)},
-		handler: func(c call) {
-			if lease, _ := c.Lease(); lease.Shared() {
-				s.wantRefusal(writer, e.rowOf(refused(core.ErrBusy, defaultRetryAfter)))
-			}
-			c.Reply("done")
-		},
-	})
-	s.wantReply(reader, "done")
-	s.wantReply(writer, "done")
 }
 
 // Each of two GETs runs until the other one runs and the POST waits.

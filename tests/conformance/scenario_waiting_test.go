@@ -18,7 +18,6 @@ func waitingCases() []testCase {
 		{"one of nine runs, and eight are refused with Retry-After", everywhere, oneOfNine},
 		{"a waiter gets the lease by a hand-off", everywhere, handOver},
 		{"a waiter gets the lock of another process", everywhere, waitForAnother},
-		{"a wait beyond the WriteTimeout of the server is reported once", writeLimits, waitBeyondWriteTimeout},
 		{"a wait beyond the ReadTimeout of the server is reported once, if the handler has the body to read", writeLimits, waitBeyondReadTimeout},
 	}
 }
@@ -90,16 +89,8 @@ func waitForAnother(e *environment) {
 	<-freed
 }
 
-// The observer gets one event of a middleware, and one of an endpoint, that may wait for longer
-// than their server allows an answer to take.
-func waitBeyondWriteTimeout(e *environment) {
-	short := &http.Server{WriteTimeout: time.Second, ReadHeaderTimeout: time.Second}
-	passThrough(e, short, plain, byHeader)
-	payTwice(e, short, ownOptions{})
-	e.wantWaitWarnings(2, "WriteTimeout")
-}
-
-// A body that was read before the wait needs no time after it.
+// The observer gets one event of a middleware, and one of an endpoint. A body that was read before
+// the wait needs no time after it.
 func waitBeyondReadTimeout(e *environment) {
 	short := &http.Server{ReadTimeout: time.Second}
 	passThrough(e, short, request{keys: []string{theKey}}, byHeader)
