@@ -1,7 +1,6 @@
 package otellock_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,18 +42,9 @@ func TestScenariosOnRedis(t *testing.T) {
 			2 hold.duration operation=lock lost=false`},
 		"refused at once": {nil, refusedAtOnce, `
 			1 acquire.duration operation=lock outcome=busy`},
-		"refused after a wait": {[]core.Option{core.WithWait(2 * time.Second)}, refusedAfterAWait, `
-			1 acquire.duration operation=lock outcome=wait_timeout
-			0 request.waiting operation=lock`},
 		"the caller leaves": {nil, callerLeaves, `
 			1 acquire.duration operation=lock outcome=canceled
 			0 request.waiting operation=lock`},
-		"no key": {nil, func(f *fixture) {
-			if _, err := f.locks.Lock(context.Background(), ""); err == nil {
-				f.Error("an empty key was locked")
-			}
-		}, `
-			1 acquire.duration operation=lock outcome=no_key`},
 		"the lease is lost": {[]core.Option{core.WithTTL(short)}, leaseIsLost, `
 			1 acquire.duration operation=lock outcome=acquired
 			1 lease.grants operation=lock handover=free
@@ -80,8 +70,6 @@ func TestScenariosOnRedis(t *testing.T) {
 			1 lease.overruns operation=lock
 			0 lease.active operation=lock
 			1 hold.duration operation=lock lost=false`},
-		"Redis is away": {[]core.Option{core.WithCommandTimeout(brief)}, redisIsAway, `
-			1 acquire.duration operation=lock outcome=unavailable error.type=unavailable`},
 		"Redis is away, and the request runs": {
 			[]core.Option{core.WithCommandTimeout(brief), core.WithFailOpen(true), core.WithWait(0)}, runsUnlocked, `
 			1 acquire.duration operation=lock outcome=unavailable error.type=unavailable
@@ -132,13 +120,6 @@ func TestScenariosOnRedis(t *testing.T) {
 			1 hold.duration operation=attempt lost=true
 			1 attempt.endings operation=attempt ending=commit
 			1 attempt.restorations operation=attempt`},
-		"a commit fails": {[]core.Option{core.WithCommandTimeout(brief)}, commitFails, `
-			1 acquire.duration operation=attempt outcome=acquired
-			1 lease.grants operation=attempt handover=free
-			0 lease.active operation=attempt
-			1 hold.duration operation=attempt lost=false
-			1 attempt.endings operation=attempt ending=commit error.type=unavailable
-			1 attempt.unknown operation=attempt`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

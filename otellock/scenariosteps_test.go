@@ -40,13 +40,6 @@ func refusedAtOnce(f *fixture) {
 	}
 }
 
-func refusedAfterAWait(f *fixture) {
-	defer f.release(f.lock(f.other, "k"))
-	if _, err := f.locks.Lock(context.Background(), "k"); err == nil {
-		f.Error("the key was locked twice")
-	}
-}
-
 func callerLeaves(f *fixture) {
 	defer f.release(f.lock(f.other, "k"))
 	ctx, leave := context.WithCancel(context.Background())
@@ -87,13 +80,6 @@ func heldLong(f *fixture) {
 	lease := f.lock(f.locks, "k")
 	f.awaitValue("lease.overruns operation=lock lock.name=account", 1)
 	f.release(lease)
-}
-
-func redisIsAway(f *fixture) {
-	f.proxy.Refuse(true)
-	if _, err := f.locks.TryLock(context.Background(), "k"); err == nil {
-		f.Error("locked without Redis")
-	}
 }
 
 func runsUnlocked(f *fixture) {
@@ -188,13 +174,5 @@ func recordIsRestored(f *fixture) {
 	}
 	if err := a.Commit(context.Background(), []byte("answer")); err != nil {
 		f.Errorf("commit: %v", err)
-	}
-}
-
-func commitFails(f *fixture) {
-	a := f.begin(f.locks, "k")
-	f.proxy.Refuse(true)
-	if err := a.Commit(context.Background(), []byte("answer")); err == nil {
-		f.Error("committed without Redis")
 	}
 }

@@ -1,9 +1,7 @@
 package otellock_test
 
 import (
-	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -11,50 +9,6 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/otellock"
 )
-
-// Clients choose keys, and names are few. Whatever the keys are, there is no series of their own,
-// and no attribute has a text of them.
-func TestKeysOfClientsAddNoSeries(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	work := func(i int) {
-		secret := "secret" + strconv.Itoa(i)
-		key := core.Named("account", core.Func(func(string) (string, error) { return secret, nil }))
-		_, release, err := core.Enter(context.Background(), f.locks, "", key)
-		if err != nil {
-			f.Errorf("enter: %v", err)
-			return
-		}
-		if _, err := f.locks.TryLock(context.Background(), "account:"+secret); err == nil {
-			f.Error("the key is not locked")
-		}
-		release()
-	}
-	work(0)
-	before := valuesOf(t, f.reader)
-	const clients, keys = 8, 2000
-	var group sync.WaitGroup
-	for client := range clients {
-		group.Go(func() {
-			for i := client + 1; i <= keys; i += clients {
-				work(i)
-			}
-		})
-	}
-	group.Wait()
-	after := valuesOf(t, f.reader)
-	if len(after) != len(before) {
-		t.Errorf("%d series became %d: %v", len(before), len(after), after)
-	}
-	if n := after.of("lease.grants handover=free lock.name=account operation=lock"); n != keys+1 {
-		t.Errorf("%d grants: %v", n, after)
-	}
-	for series := range after {
-		if strings.Contains(series, "secret") {
-			t.Errorf("has a key: %s", series)
-		}
-	}
-}
 
 // A program that makes names from requests, against the docs, gets a bounded number of series.
 func TestNamesAreBounded(t *testing.T) {
