@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,17 +97,6 @@ func TestRun(t *testing.T) {
 	interrupt()
 	if err := <-ended; err != nil {
 		t.Errorf("run: %v", err)
-	}
-}
-
-// A program without its Redis reports that, and does not print a password.
-func TestRunWithoutRedis(t *testing.T) {
-	t.Parallel()
-	for _, url := range []string{"redis://:secret@127.0.0.1:1/0?dial_timeout=1s&max_retries=-1", "http://:secret@"} {
-		err := run(t.Context(), io.Discard, "127.0.0.1:0", url, newBank(0))
-		if err == nil || !strings.Contains(err.Error(), "REDIS_URL") || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%v", err)
-		}
 	}
 }
 
@@ -291,5 +281,31 @@ func TestWorkStopsWhenItsContextEnds(t *testing.T) {
 	_, err := b.Transfer(ctx, transfer("ada", "bob", 30))
 	if balance, _ := b.balance(&pb.Account{Id: "ada"}); balance != 100 || status.Code(err) != codes.Canceled {
 		t.Errorf("balance %d, %v", balance, err)
+	}
+}
+
+// The rules are those of bank.proto, and no method is left out.
+func TestRulesOfTheFile(t *testing.T) {
+	t.Parallel()
+	rules := rulesOfBank()
+	var got []string
+	for rule := range rules.All() {
+		got = append(got, rule.String())
+	}
+	want := []string{
+		`/bank.v1.Bank/Balance: unlocked`,
+		`/bank.v1.Bank/Transfer: lock account: field "account.id": wait 0s`,
+		`/bank.v1.Bank/Transfer: lock account: field "payee.id": wait 0s`,
+		`/bank.v1.Bank/Transfer: idempotent: source "user" + field "request_id": optional, wait 5s`,
+		`/bank.v1.Bank/Settle: lock account: field "account.id": wait 5s`,
+		`/bank.v1.Bank/Settle: lock account: field "payee.id": wait 5s`,
+		`/bank.v1.Bank/PlaceOrder: lock user: source "user": wait 5s`,
+		`/bank.v1.Bank/Deposit: lock account: field "account.id": wait 5s`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if left := rules.Undeclared(); len(left) > 0 {
+		t.Errorf("%q declare nothing", left)
 	}
 }
