@@ -58,47 +58,6 @@ func TestGRPCScenarios(t *testing.T) {
 	}
 }
 
-func copiesRefused(b *grpcEnvironment) {
-	p := b.serve(func(context.Context, *pb.SimpleRequest) error {
-		b.events.await(b.T, core.Refused, manyCopies-1)
-		return nil
-	})
-	ran := 0
-	for _, r := range p.manyCopies(manyCopies) {
-		if r.ok {
-			ran++
-			continue
-		}
-		p.wantRefused(r, refused(core.ErrBusy, time.Second))
-	}
-	if ran != 1 {
-		b.Errorf("%d have an answer", ran)
-	}
-	b.wantRuns(1)
-}
-
-func copiesOfTwoProcesses(b *grpcEnvironment) {
-	locks, _ := b.process(core.WithObserver(b.events.observe))
-	handle := func(context.Context, *pb.SimpleRequest) error {
-		b.events.await(b.T, core.Waiting, manyCopies-1)
-		return nil
-	}
-	here, there := b.serve(handle, core.WithWait(patience)), b.serveOn(locks, handle, core.WithWait(patience))
-	answers := make(chan []grpcAnswer, 1)
-	go func() { answers <- there.manyCopies(manyCopies / 2) }()
-	all := append(here.manyCopies(manyCopies/2), <-answers...)
-	first := slices.IndexFunc(all, func(r grpcAnswer) bool { return !r.replayed() })
-	if first < 0 {
-		b.Fatal("all answers are replays")
-	}
-	for i, r := range all {
-		if i != first {
-			here.wantReplay(all[first], r)
-		}
-	}
-	b.wantRuns(1)
-}
-
 // The running call is not disturbed, and a mismatch does not wait.
 func otherMessageMeanwhile(b *grpcEnvironment) {
 	var p *grpcClient

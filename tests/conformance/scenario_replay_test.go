@@ -238,31 +238,3 @@ func moreHeaders(e *environment) {
 		e.Errorf("the copy has %v", h)
 	}
 }
-
-// c.Response() of Echo treats a 1xx status as the answer, so the handler uses the wrapped
-// writer.
-func earlyHints(e *environment) {
-	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
-		t.Header().Set("Link", "</style.css>; rel=preload")
-		net := innermost(t.ResponseWriter)
-		net.WriteHeader(http.StatusEarlyHints)
-		net.WriteHeader(http.StatusCreated)
-		_, _ = net.Write([]byte("paid"))
-	}})
-	first := s.runsWith(http.StatusCreated, payment("hints"))
-	again := s.replays(first, payment("hints"))
-	if !slices.Equal(first.early, []int{http.StatusEarlyHints}) || again.early != nil {
-		e.Errorf("before the first answer came %v, before the copy %v", first.early, again.early)
-	}
-}
-
-// innermost returns the innermost writer that can be found by Unwrap.
-func innermost(w http.ResponseWriter) http.ResponseWriter {
-	for {
-		wrapper, wraps := w.(interface{ Unwrap() http.ResponseWriter })
-		if !wraps {
-			return w
-		}
-		w = wrapper.Unwrap()
-	}
-}

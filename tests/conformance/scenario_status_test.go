@@ -10,8 +10,8 @@ import (
 
 // What a copy gets, beside the errors of refusals.
 var (
-	runsAgain = errors.New("the copy runs")
-	itReplays = errors.New("the copy gets the first answer")
+	errRuns    = errors.New("the copy runs")
+	errReplays = errors.New("the copy gets the first answer")
 )
 
 // A statusRow are statuses with which a handler answers, and what a copy then gets.
@@ -38,7 +38,7 @@ func statusRows() []statusRow {
 	uncertain := map[int]error{}
 	freed := map[int]error{}
 	for _, status := range []int{499, 500, 502, 504, 520, 600, 999} {
-		uncertain[status], freed[status] = core.ErrInterrupted, runsAgain
+		uncertain[status], freed[status] = core.ErrInterrupted, errRuns
 	}
 	fail := func(t invocation, status int) { t.fail(status) }
 	bare := func(t invocation, status int) {
@@ -47,11 +47,11 @@ func statusRows() []statusRow {
 	}
 	return []statusRow{
 		{name: "2xx, 3xx and most of 4xx are stored", next: map[int]error{
-			200: itReplays, 201: itReplays, 299: itReplays, 303: itReplays, 400: itReplays, 404: itReplays, 422: itReplays, 451: itReplays,
+			200: errReplays, 201: errReplays, 299: errReplays, 303: errReplays, 400: errReplays, 404: errReplays, 422: errReplays, 451: errReplays,
 		}},
 		{name: "501, 503, 511, and refusals that can change, free the key", next: map[int]error{
-			401: runsAgain, 403: runsAgain, 408: runsAgain, 409: runsAgain, 423: runsAgain, 425: runsAgain, 429: runsAgain,
-			501: runsAgain, 503: runsAgain, 511: runsAgain,
+			401: errRuns, 403: errRuns, 408: errRuns, 409: errRuns, 423: errRuns, 425: errRuns, 429: errRuns,
+			501: errRuns, 503: errRuns, 511: errRuns,
 		}},
 		{name: "other failures and unknown statuses leave the outcome unknown", next: uncertain},
 		{name: "other failures free the key, by an option", own: ownOptions{freeOnFailure: true}, next: freed},
@@ -61,29 +61,29 @@ func statusRows() []statusRow {
 				stored:    func(int) bool { return true },
 				uncertain: func(f core.Failure) bool { return f.Status == http.StatusConflict || f.Status < http.StatusBadRequest },
 			},
-			next: map[int]error{201: itReplays, 500: itReplays, 503: itReplays, 409: core.ErrInterrupted},
+			next: map[int]error{201: errReplays, 500: errReplays, 503: errReplays, 409: core.ErrInterrupted},
 		},
 		{
 			name: "statuses by an option of the application",
 			own:  ownOptions{stored: func(status int) bool { return status == http.StatusTeapot || status/100 == 5 }},
-			next: map[int]error{201: runsAgain, 418: itReplays, 503: itReplays, 500: itReplays},
+			next: map[int]error{201: errRuns, 418: errReplays, 503: errReplays, 500: errReplays},
 		},
 		{
 			name: "an error in the framework's own way", answer: fail,
-			next: map[int]error{503: runsAgain, 422: itReplays, 502: core.ErrInterrupted},
+			next: map[int]error{503: errRuns, 422: errReplays, 502: core.ErrInterrupted},
 		},
 		{
 			name: "a status without a body, in the framework's own way", answer: bare,
-			next: map[int]error{503: runsAgain, 202: itReplays},
+			next: map[int]error{503: errRuns, 202: errReplays},
 		},
-		{name: "the handler decides: store", decision: core.StoreAnswer, next: map[int]error{500: itReplays}},
-		{name: "the handler decides: drop", decision: core.DropAnswer, next: map[int]error{201: runsAgain}},
+		{name: "the handler decides: store", decision: core.StoreAnswer, next: map[int]error{500: errReplays}},
+		{name: "the handler decides: drop", decision: core.DropAnswer, next: map[int]error{201: errRuns}},
 		{name: "the handler decides: uncertain", decision: core.Uncertain, next: map[int]error{201: core.ErrInterrupted, 504: core.ErrInterrupted}},
 		{
 			name: "the handler decides: uncertain, with Rerun", decision: core.Uncertain,
-			options: []core.Option{core.WithInterrupted(core.Rerun)}, next: map[int]error{504: runsAgain},
+			options: []core.Option{core.WithInterrupted(core.Rerun)}, next: map[int]error{504: errRuns},
 		},
-		{name: "the handler decides: no effect", decision: core.NoEffect, next: map[int]error{500: runsAgain, 201: itReplays}},
+		{name: "the handler decides: no effect", decision: core.NoEffect, next: map[int]error{500: errRuns, 201: errReplays}},
 	}
 }
 
@@ -106,9 +106,9 @@ func (row statusRow) run(e *environment) {
 		request := payment(fmt.Sprint(status))
 		first := s.runsWith(status, request)
 		switch {
-		case errors.Is(next, itReplays):
+		case errors.Is(next, errReplays):
 			s.replays(first, request)
-		case errors.Is(next, runsAgain):
+		case errors.Is(next, errRuns):
 			s.runsWith(status, request)
 		default:
 			s.refuses(next, request)
