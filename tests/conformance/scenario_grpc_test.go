@@ -40,8 +40,6 @@ func grpcScenarios() []grpcScenario {
 }
 
 // TestGRPCScenarios runs each row on a real server, over real connections.
-//
-//faults:row 45, 46, 47, 49: over gRPC
 func TestGRPCScenarios(t *testing.T) {
 	t.Parallel()
 	for _, kind := range redistest.Kinds() {

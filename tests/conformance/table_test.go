@@ -124,12 +124,6 @@ func scenarios() []testCase {
 }
 
 // TestScenarios runs each scenario on each HTTP framework.
-//
-//faults:row 45, 46: attempts that die or lose their lease, on each framework and kind of Redis
-//faults:row 38, 48: flushed, hijacked and long answers
-//faults:row 47: Redis goes down while the handler runs
-//faults:row 49: other payloads, users and routes, and a hundred copies at once
-//faults:row 50: statuses, headers, trailers, panics
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	var columns []*framework
