@@ -1,14 +1,12 @@
 package pipeline
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/inflight"
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
@@ -149,42 +147,17 @@ func TestReplicaAcknowledgesBatch(t *testing.T) {
 		{command.Replicas{Count: 1, Timeout: storetest.Patience}, true},
 		{command.Replicas{Count: 2, Timeout: 50 * ms}, false},
 	} {
-		var work inflight.Counter
-		p := New(server.Client(t, storetest.LongReads), &work, test.replicas, Width)
-		done := make(chan struct{})
-		o := &writeOnce{done: done}
-		o.Begin(o, storetest.LongBound, 0, false)
-		o.Key = []byte("reqlock:k")
-		p.Do(&o.Call, Acquire)
-		suite.AwaitClosed(t, "the call is settled", done)
-		if err := work.Wait(context.Background()); err != nil {
+		s := &takeStore{t: t}
+		s.pipeline = New(server.Client(t, storetest.LongReads), &s.work, test.replicas, Width)
+		r := storetest.Request(storetest.Me1)
+		r.Key, r.Bound = fmt.Sprint("k", test.replicas.Count), storetest.LongBound
+		got := suite.Receive(t, "the call is settled", s.take(r))
+		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 		var short *command.ShortfallError
-		if o.got.Err != nil || (o.got.Unconfirmed == nil) != test.enough || !test.enough && (!errors.As(o.got.Unconfirmed, &short) || short.Count > 1) {
-			t.Errorf("%+v: %+v", test.replicas, o.got)
+		if !isGranted(got, r) || (got.Unconfirmed == nil) != test.enough || !test.enough && (!errors.As(got.Unconfirmed, &short) || short.Count > 1) {
+			t.Errorf("%+v: %+v", test.replicas, got)
 		}
 	}
 }
-
-// A writeOnce is a call that sets its key.
-type writeOnce struct {
-	Call
-	done chan struct{}
-	got  Reply
-}
-
-func (o *writeOnce) Command(int) command.Command {
-	return command.New(1, []any{"set", string(o.Key), "v"})
-}
-
-func (*writeOnce) Fallback(command.Command, Reply, int) command.Command { return nil }
-
-func (o *writeOnce) Settle(got Reply, _ bool) {
-	o.got = got
-	close(o.done)
-}
-
-func (*writeOnce) Late(Reply) {}
-
-func (*writeOnce) Free() {}

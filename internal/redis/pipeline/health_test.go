@@ -6,9 +6,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -17,13 +16,13 @@ import (
 )
 
 // watch makes the store watch its servers.
-func watch(s *syncStore) {
+func watch(s *takeStore) {
 	s.pipeline.Watch(func(key []byte) command.Command { return command.New(1, []any{"lrem", string(key) + ":q", 0, ""}) })
 }
 
 // unservedFor returns for how long the server of a key has not served any command.
-func (s *syncStore) unservedFor(key string) time.Duration {
-	since, _ := s.pipeline.Unserved([]byte(s.names.Lock(key)))
+func (s *takeStore) unservedFor(key string) time.Duration {
+	since, _ := s.pipeline.Unserved([]byte("p:" + key))
 	if since.IsZero() {
 		return 0
 	}
@@ -44,14 +43,14 @@ func TestUnservedTimeCountsFromTheFirstFailure(t *testing.T) {
 			server, tokens := redistest.Start(t), &storetest.Tokens{}
 			s := newStore(t, server.Client(t, storetest.ShortReads))
 			watch(s)
-			if err := take(s, tokens.Request("before")); err != nil || !s.pipeline.AllServed() {
-				t.Fatalf("before the outage: %v", err)
+			if s.mustTake(tokens.Request("before")); !s.pipeline.AllServed() {
+				t.Fatal("unserved before the outage")
 			}
 			begun := time.Now()
 			fault.begin(server)
 			r := tokens.Request("k")
 			r.Bound = 100 * time.Millisecond
-			if err := take(s, r); err == nil {
+			if got := <-s.take(r); got.Err == nil {
 				t.Fatal("a command was served")
 			}
 			unserved := s.unservedFor("k")
@@ -75,16 +74,14 @@ func TestServerThatServesNoClientIsUnserved(t *testing.T) {
 	server, master, tokens := redistest.Start(t), redistest.Start(t), &storetest.Tokens{}
 	s := newStore(t, server.Client(t, storetest.ShortReads))
 	watch(s)
-	if err := take(s, tokens.Request("before")); err != nil {
-		t.Fatal(err)
-	}
+	s.mustTake(tokens.Request("before"))
 	host, port, _ := strings.Cut(master.Addr(), ":")
 	admin := server.Client(t)
 	if err := admin.Do(t.Context(), "replicaof", host, port).Err(); err != nil {
 		t.Fatal(err)
 	}
 	suite.Eventually(t, "the server is read-only", func() bool {
-		return take(s, tokens.Request(fmt.Sprint("k", tokens.Next()))) != nil
+		return (<-s.take(tokens.Request(fmt.Sprint("k", tokens.Next())))).Err != nil
 	})
 	suite.Eventually(t, "it stays unserved", func() bool { return s.unservedFor("k") > 500*time.Millisecond })
 	if err := admin.Do(t.Context(), "replicaof", "no", "one").Err(); err != nil {
@@ -96,82 +93,49 @@ func TestServerThatServesNoClientIsUnserved(t *testing.T) {
 // An error about one command shows that the server serves commands.
 func TestErrorReplyEndsUnservedTime(t *testing.T) {
 	t.Parallel()
-	server, tokens := redistest.Start(t), &storetest.Tokens{}
-	server.Client(t).Set(t.Context(), "p:wrong", "no list", 0)
-	s := newStore(t, server.Client(t, storetest.ShortReads))
-	s.pipeline.Watch(func([]byte) command.Command { return command.New(1, []any{"lrem", "p:wrong", 0, ""}) })
-	server.Pause()
-	r := tokens.Request("k")
-	r.Bound = 50 * time.Millisecond
-	if err := take(s, r); err == nil || s.pipeline.AllServed() {
-		t.Fatalf("got %v", err)
-	}
-	server.Resume()
-	suite.Eventually(t, "a probe with an error reply ends it", s.pipeline.AllServed)
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		f.Watch(probeOf)
+		f.health.failed(time.Now(), errBroken, []byte("c"))
+		await(f, "a probe", f.batches).reply(errRefused)
+		synctest.Wait()
+		if !f.AllServed() {
+			t.Error("unserved")
+		}
+	})
 }
 
 func TestUnwatchedPipelineSendsNoProbe(t *testing.T) {
 	t.Parallel()
-	server, tokens := redistest.Start(t), &storetest.Tokens{}
-	s := newStore(t, server.Client(t, storetest.ShortReads))
-	server.Pause()
-	r := tokens.Request("k")
-	r.Bound = 50 * time.Millisecond
-	if err := take(s, r); err == nil || s.unservedFor("k") != 0 {
-		t.Errorf("got %v", err)
-	}
-	h := &s.pipeline.health
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.probing {
-		t.Error("it sends probes")
-	}
-	server.Resume()
-}
-
-func TestProbesEndWithThePipeline(t *testing.T) {
-	t.Parallel()
-	server, tokens := redistest.Start(t), &storetest.Tokens{}
-	s := newStore(t, server.Client(t, storetest.ShortReads))
-	watch(s)
-	server.Kill()
-	if err := take(s, tokens.Request("k")); err == nil {
-		t.Fatal("a command was served")
-	}
-	h := &s.pipeline.health
-	suite.Eventually(t, "a probe was sent", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.probes > 2 })
-	s.pipeline.Close()
-	suite.Eventually(t, "no probe is left", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return !h.probing })
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		c := f.send("c", time.Second)
+		f.next(0, "c").breakDown(errBroken)
+		f.next(0, "again c").breakDown(errBroken)
+		c.wantReply(0, errBroken)
+		time.Sleep(time.Minute)
+		f.wantNoBatch()
+		if since, why := f.Unserved([]byte("c")); !since.IsZero() || why != nil {
+			t.Errorf("unserved since %v: %v", since, why)
+		}
+	})
 }
 
 // A dead master of a cluster affects no key of the others.
 func TestUnservedMasterOfCluster(t *testing.T) {
 	t.Parallel()
-	cluster, tokens := redistest.StartCluster(t), &storetest.Tokens{}
-	s := newStore(t, cluster.Client(t, func(o *redis.ClusterOptions) { o.ReadTimeout = 500 * time.Millisecond }))
-	watch(s)
-	tags := storetest.TagsOf(t, cluster)
-	for _, tag := range tags {
-		if err := take(s, tokens.Request(tag+"before")); err != nil {
-			t.Fatal(err)
+	inClusterBubble(t, 2, command.Replicas{}, func(t *testing.T, f *fakeCluster) {
+		f.Watch(probeOf)
+		f.warm(1)
+		f.warm(2)
+		c := f.sendTo(1, "c", time.Second)
+		f.next(0, "c").breakDown(errBroken)
+		f.next(0, "again c").breakDown(errBroken)
+		c.wantReply(0, errBroken)
+		for node, want := range map[int]bool{1: true, 2: false} {
+			if since, _ := f.Unserved([]byte(f.keyOf(node))); since.IsZero() == want {
+				t.Errorf("node %d is unserved since %v", node, since)
+			}
 		}
-	}
-	dead := cluster.Masters()[0]
-	dead.Pause()
-	r := tokens.Request(tags[dead] + "k")
-	r.Bound = 100 * time.Millisecond
-	if err := take(s, r); err == nil {
-		t.Fatal("a command was served")
-	}
-	for master, tag := range tags {
-		if unserved := s.unservedFor(tag + "new"); (unserved > 0) != (master == dead) {
-			t.Errorf("dead: %v, unserved for %v", master == dead, unserved)
-		}
-	}
-	cluster.AwaitFailover(dead)
-	suite.Eventually(t, "the keys of the dead master are served again", func() bool { return s.unservedFor(tags[dead]+"k") == 0 })
-	suite.Eventually(t, "the dead master is not probed for ever", s.pipeline.AllServed)
-	dead.Resume()
+	})
 }
 
 // A call that ends while the client still tries to connect fails with the reason why it
@@ -185,13 +149,13 @@ func TestRefusedConnectionIsReported(t *testing.T) {
 	r := tokens.Request("k") // go-redis tries to dial for 400 ms, and longer on a busy machine
 	r.Bound = 2 * time.Second
 	for range 2 {
-		err := take(s, r)
+		err := (<-s.take(r)).Err
 		if err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), command.ErrNoReply.Error()) {
 			t.Errorf("got %v", err)
 		}
 	}
 	r.Bound = 20 * time.Millisecond
-	if err := take(s, r); err == nil || !strings.Contains(err.Error(), "connection refused") {
+	if err := (<-s.take(r)).Err; err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("a short call after that: %v", err)
 	}
 }
@@ -200,9 +164,8 @@ func TestRefusedConnectionIsReported(t *testing.T) {
 // that reply.
 func TestUnservedTimeBeginsAfterTheLastReply(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, redistest.Reuse(t).Client(t))
-	h, sent := &s.pipeline.health, time.Now()
-	replied := sent.Add(time.Minute)
+	sent := time.Now()
+	h, replied := &health{pipeline: &Pipeline{begun: sent.Add(-time.Hour)}}, sent.Add(time.Minute)
 	h.served(replied)
 	h.failed(sent, command.ErrNoReply, []byte("k"))
 	if since, why := h.state(); !since.Equal(replied) || why == nil {

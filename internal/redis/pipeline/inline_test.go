@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,71 +21,57 @@ func inline(key string) storetest.AnyRequest {
 	return r
 }
 
-// acquireLane returns the lane that takes the key.
-func (s *syncStore) acquireLane(key string) *lane {
-	x := Call{Key: s.names.AppendLock(nil, key)}
-	return &s.pipeline.lanesOf(&x).acquires
-}
-
 // makeFast takes the key "warm" until the last batch of its lane was fast. Add the hooks of the
 // client before.
-func makeFast(t *testing.T, s *syncStore) {
+func makeFast(t *testing.T, s *takeStore) {
 	t.Helper()
+	warm := storetest.Request(storetest.Me1)
+	warm.Key = "warm"
 	suite.Eventually(t, "a batch was fast", func() bool {
-		r := storetest.Request(storetest.Me1)
-		r.Key = "warm"
-		if _, err := s.Take(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-		lane := s.acquireLane("warm")
+		s.mustTake(warm)
+		lane := &s.pipeline.lanesOf(&Call{Key: []byte("p:warm")}).acquires
 		lane.mu.Lock()
 		defer lane.mu.Unlock()
 		return lane.wasFast && lane.inFlight == nil
 	})
 }
 
-type result struct {
-	answer store.Answer
-	err    error
-}
-
-// takeInline sends a take. It returns how long Take took, and the channel of the result.
-func takeInline(s *syncStore, r storetest.AnyRequest) (took time.Duration, answered chan result) {
-	answered = make(chan result, 2)
+// takeInline sends a take. It returns how long that took, and the channel of the reply.
+func takeInline(s *takeStore, r storetest.AnyRequest) (took time.Duration, answered <-chan Reply) {
 	begun := time.Now()
-	s.testStore.Take(r, func(answer store.Answer, err error) { answered <- result{answer, err} })
+	answered = s.take(r)
 	return time.Since(begun), answered
 }
 
+// A call may run inline if its caller returns before the second send. The bound of the calls is just
+// long enough.
 func TestLoneCallerRunsInline(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*syncStore, *storetest.AnyRequest){
+	for name, change := range map[string]func(*fakeCall){
 		"alone on a fast lane":                     nil,
-		"the caller does not offer it":             func(_ *syncStore, r *storetest.AnyRequest) { r.Inline = false },
-		"the last batch was slow":                  func(s *syncStore, _ *storetest.AnyRequest) { s.pipeline.acquires.wasFast = false },
-		"the last batch had several commands":      func(s *syncStore, _ *storetest.AnyRequest) { s.pipeline.acquires.wasShared = true },
-		"the bound is too short":                   func(_ *syncStore, r *storetest.AnyRequest) { r.Bound = store.InlineTime },
-		"the client ignores deadlines of contexts": func(s *syncStore, _ *storetest.AnyRequest) { s.pipeline.acquires.canRunInline = false },
+		"the caller does not offer it":             func(c *fakeCall) { c.offersInline = false },
+		"the last batch was slow":                  func(c *fakeCall) { c.fake.acquires.wasFast = false },
+		"the last batch had several commands":      func(c *fakeCall) { c.fake.acquires.wasShared = true },
+		"the bound is too short":                   func(c *fakeCall) { c.resendAfter = store.InlineTime - 1 },
+		"the client ignores deadlines of contexts": func(c *fakeCall) { c.fake.acquires.canRunInline = false },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rdb := redistest.Reuse(t).Client(t, storetest.Deadlines)
-			var ranInline atomic.Bool
-			rdb.AddHook(storetest.BeforeEach{Before: func(ctx context.Context) { ranInline.CompareAndSwap(false, isInline(ctx)) }})
-			s := newStore(t, rdb)
-			makeFast(t, s)
-			r := inline("k")
-			if change != nil {
-				change(s, &r)
-			}
-			_, answered := takeInline(s, r)
-			got := suite.Receive(t, "the take is answered", answered)
-			if tooLate := errors.Is(got.err, command.ErrNoReply) && r.Bound < storetest.LongBound; !tooLate && (got.err != nil || !got.answer.Granted) {
-				t.Errorf("%+v", got)
-			}
-			if ranInline.Load() != (change == nil) {
-				t.Errorf("inline: %v", ranInline.Load())
-			}
+			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+				f.makeFast()
+				c := f.call("c", 2*store.InlineTime)
+				c.offersInline = true
+				if change != nil {
+					change(c)
+				}
+				go f.Do(&c.Call, Acquire)
+				b := f.next(0, "c")
+				if isInline(b.ctx) != (change == nil) {
+					t.Errorf("inline: %v", isInline(b.ctx))
+				}
+				b.reply("ok")
+				c.wantReply(0, "ok")
+			})
 		})
 	}
 }
@@ -98,25 +82,43 @@ func isInline(ctx context.Context) bool {
 	return inline
 }
 
-// If the server does not reply, Take returns after store.InlineTime, and the lane sends its
-// command again. The limit of the test is longer, because the machine may be busy.
+// If the server does not reply, take returns after store.InlineTime, and the lane sends its command
+// again. The limit of the test is longer, because the machine may be busy. A hook may derive a
+// context for each command, as hooks for timeouts and tracing do: so the context of an inline batch
+// does not change while they read it, and has an error when it has ended.
 func TestInlineCallerReturnsWhenServerIsSilent(t *testing.T) {
 	t.Parallel()
-	server := redistest.Reuse(t)
-	proxy, direct := redistest.NewProxy(t, server.Addr()), server.Client(t)
-	s := newStore(t, proxy.Client(t, storetest.Deadlines, storetest.LongReads))
-	makeFast(t, s)
-	dropped := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
-	took, answered := takeInline(s, inline("k"))
-	suite.AwaitClosed(t, "the reply is lost", dropped)
-	if took > storetest.Patience {
-		t.Errorf("Take returned after %v", took)
+	s, proxy := behindProxy(t)
+	s.pipeline.rdb.(*redis.Client).AddHook(derivedContextHook{})
+	for range 5 {
+		makeFast(t, s)
+		dropped := proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
+		took, answered := takeInline(s, inline("k"))
+		suite.AwaitClosed(t, "the reply is lost", dropped)
+		if took > storetest.Patience {
+			t.Errorf("take returned after %v", took)
+		}
+		begun := time.Now()
+		if got := suite.Receive(t, "the take is answered", answered); !isGranted(got, inline("k")) || time.Since(begun) > storetest.Patience {
+			t.Errorf("%+v after %v", got, time.Since(begun))
+		}
 	}
-	begun := time.Now()
-	if got := suite.Receive(t, "the take is answered", answered); got.err != nil || !got.answer.Granted || time.Since(begun) > storetest.Patience {
-		t.Errorf("%+v after %v", got, time.Since(begun))
+	t.Cleanup(proxy.Cut) // Close waits for the batches whose replies were lost
+}
+
+// A derivedContextHook derives a context for each command.
+type derivedContextHook struct{ storetest.OpenCircuit }
+
+func (derivedContextHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		return next(ctx, cmd)
 	}
-	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
+}
+
+func (derivedContextHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // If the pool has no free connection, Take returns, and the call waits for a connection.
@@ -143,7 +145,7 @@ func TestInlineCallerReturnsWithoutConnection(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := suite.Receive(t, "the take is answered", answered); got.err != nil || !got.answer.Granted {
+	if got := suite.Receive(t, "the take is answered", answered); !isGranted(got, inline("k")) {
 		t.Errorf("%+v", got)
 	}
 	if len(answered) > 0 {

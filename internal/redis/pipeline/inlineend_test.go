@@ -28,34 +28,6 @@ func TestPanicInHookDelaysNoCall(t *testing.T) {
 	})
 }
 
-// A call may run inline if its caller returns before the second send.
-func TestInlineCallerReturnsBeforeResend(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		bound      time.Duration
-		runsInline bool
-	}{
-		"just long enough": {2 * store.InlineTime, true},
-		"too short":        {2*store.InlineTime - 2, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
-				f.makeFast()
-				c := f.call("c", test.bound)
-				c.offersInline = true
-				go f.Do(&c.Call, Acquire)
-				b := f.next(0, "c")
-				if isInline(b.ctx) != test.runsInline {
-					t.Errorf("inline: %v", isInline(b.ctx))
-				}
-				b.reply("ok")
-				c.wantReply(0, "ok")
-			})
-		})
-	}
-}
-
 // The lane sends a call again as soon as its caller has stopped waiting for the inline batch,
 // also if that batch never ends.
 func TestSilentInlineBatchIsSentAgain(t *testing.T) {
@@ -140,4 +112,21 @@ func TestOnlyFastRepliesMakeLaneFast(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call that waits behind an inline batch whose caller has returned survives a lost reply.
+func TestCallBehindDetachedInlineBatchIsResent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(_ *testing.T, f *fake) {
+		f.makeFast()
+		c := f.call("c", 10*time.Second)
+		first, returned := f.doInline(c)
+		behind := f.send("behind", 2*time.Second)
+		await(f, "the end of the context", first.ctx.Done())
+		first.breakDown(first.ctx.Err())
+		await(f, "the caller returns", returned)
+		f.next(store.InlineTime, "behind", "again c")
+		f.next(store.InlineTime+time.Second, "again behind").reply("ok")
+		behind.wantReply(store.InlineTime+time.Second, "ok")
+	})
 }

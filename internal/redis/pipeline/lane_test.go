@@ -1,115 +1,14 @@
 package pipeline
 
 import (
-	"context"
-	"errors"
-	"net"
-	"sync/atomic"
+	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/internal/redis/command"
-	"github.com/reqlock/reqlock/internal/store"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/internal/testkit/storetest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
-
-// A lane without replies does not delay another lane, and leaves it enough connections of the
-// pool.
-func TestRenewalsDoNotWaitForTakes(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	s := newStore(t, proxy.Client(t, storetest.LongReads, func(o *redis.Options) { o.PoolSize = 20 }))
-	if _, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil {
-		t.Fatal(err)
-	}
-	for range 600 {
-		proxy.DropReply(redistest.Named("SET"), redistest.KeepConn)
-	}
-	takes := takeKeys(s, 100, storetest.LongBound, 0)
-	t.Cleanup(func() {
-		expireNow(s)
-		proxy.Refuse(true) // Cut would let the client send its commands again
-		takes.wait(t)
-	})
-	resendNow(s) // the proxy drops these replies, too
-	begun := time.Now()
-	for range 3 {
-		r, renewed := storetest.Request(storetest.Me1), make(chan error, 1)
-		r.Bound = storetest.LongBound
-		s.testStore.Renew(r, func(renewal store.Renewal, err error) {
-			if err == nil && !renewal.Held {
-				err = errors.New("not held")
-			}
-			renewed <- err
-		})
-		if err := suite.Receive(t, "a renewal", renewed); err != nil {
-			t.Errorf("renew: %v", err)
-		}
-	}
-	// A lane of renewals and takes would abandon the takes after half of the bound, and renew then.
-	if took := time.Since(begun); took > storetest.Patience {
-		t.Errorf("the renewals took %v", took)
-	}
-	if n := len(takes.done); n > 0 {
-		t.Errorf("%d takes were answered", n)
-	}
-}
-
-// Commands that wait for a silent server do not open a connection each.
-func TestSilentServerGetsFewConnections(t *testing.T) {
-	t.Parallel()
-	server := redistest.Reuse(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	var dials atomic.Int64
-	rdb := proxy.Client(t, storetest.ShortReads, func(o *redis.Options) {
-		o.PoolSize = 1000 // so large that the pool does not limit the connections
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dials.Add(1)
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		}
-	})
-	s := newStore(t, rdb)
-	t.Cleanup(proxy.HealDropped) // Close waits for the batches in flight
-	proxy.Partition()
-	takes := takeKeys(s, 200, 500*time.Millisecond, time.Millisecond)
-	takes.wait(t)
-	for i, err := range takes.errs {
-		if !errors.Is(err, command.ErrNoReply) && !command.IsTransport(err) {
-			t.Errorf("%d: %v", i, err)
-		}
-	}
-	if n := dials.Load(); n > 100 { // about ten, and more on a busy machine
-		t.Errorf("%d connections for 200 commands", n)
-	}
-}
-
-func TestCloseWaitsForQueuedCalls(t *testing.T) {
-	t.Parallel()
-	s, proxy, _ := behindProxy(t)
-	release := holdTake(t, proxy, s)
-	takes := takeKeys(s, 300, 5*time.Second, 0)
-	closed := make(chan error, 1)
-	go func() { closed <- s.Close(context.Background()) }()
-	release()
-	if err := suite.Receive(t, "Close returns", closed); err != nil {
-		t.Fatal(err)
-	}
-	for range takes.answers {
-		select {
-		case i := <-takes.done:
-			if takes.errs[i] != nil {
-				t.Errorf("%d: %v", i, takes.errs[i])
-			}
-		default:
-			t.Fatal("closed before all calls were answered")
-		}
-	}
-}
 
 // A lease counts from the send of the command that granted it: not from the call, and not from the
 // reply.
@@ -166,24 +65,9 @@ func TestReplyCarriesTimeOfSend(t *testing.T) {
 	}
 }
 
-// An idle lane and a cleared call keep no references to commands and replies, which may be
-// big.
-func TestIdleLaneKeepsNoReferences(t *testing.T) {
+// A cleared call keeps no references to its command and its reply, which may be big.
+func TestClearedCallKeepsNoReferences(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, redistest.Reuse(t).Client(t))
-	for range 3 {
-		if _, err := s.Take(t.Context(), storetest.Request(storetest.Me1)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range s.pipeline.all() {
-		if b := l.spare; b != nil && (len(b.sends)+len(b.cmds)+len(b.completions) > 0) {
-			t.Errorf("an idle lane keeps %d sends", len(b.sends))
-		}
-	}
 	x := &Call{}
 	x.firstSend = send{call: x, command: command.New(1, []any{"get", "k"}), reply: Reply{Value: "big"}}
 	x.Clear()
@@ -192,14 +76,191 @@ func TestIdleLaneKeepsNoReferences(t *testing.T) {
 	}
 }
 
-// A batch that waits for replicas never runs inline.
-func TestReplicaLanesNeverRunInline(t *testing.T) {
+// sendsOf returns the sends of the calls.
+func sendsOf(calls ...*fakeCall) (sends []*send) {
+	for _, c := range calls {
+		sends = append(sends, c.send())
+	}
+	return sends
+}
+
+// After a batch of several commands, the next one takes what other goroutines send meanwhile. A
+// lease of it counts from the end of that wait. An abandoned batch takes nothing: if it were lost,
+// the lane would not send the calls again.
+func TestBatchCoalescesAfterSharedBatch(t *testing.T) {
 	t.Parallel()
-	s := &testStore{}
-	p := New(redistest.Reuse(t).Client(t, storetest.Deadlines), &s.work, command.Replicas{Count: 1, Timeout: time.Second}, Width)
-	for class, want := range map[Class]bool{Acquire: false, Renew: false, Begin: false, Commit: false, Release: true, Abort: true} {
-		if l := p.of(class, true); l.canRunInline != want || l.acknowledged == want {
-			t.Errorf("class %d: can run inline: %v, waits for replicas: %v", class, l.canRunInline, l.acknowledged)
+	for name, test := range map[string]struct {
+		shared, abandoned bool
+	}{
+		"a lone call":        {false, false},
+		"a shared batch":     {true, false},
+		"an abandoned batch": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+				l, begun := &f.acquires, time.Now()
+				b := &batch{sends: sendsOf(f.call("a", time.Second)), begun: begun, abandoned: test.abandoned}
+				l.wasShared, l.queue = test.shared, sendsOf(f.call("b", time.Second))
+				time.Sleep(ms)
+				l.coalesce(b)
+				coalesces := test.shared && !test.abandoned
+				if (len(b.sends) == 2) != coalesces || (len(l.queue) == 0) != coalesces || b.begun.Equal(begun) == coalesces {
+					t.Errorf("%d sends, %d in the queue, begun after %v", len(b.sends), len(l.queue), b.begun.Sub(begun))
+				}
+			})
+		})
+	}
+}
+
+// The first sends of calls that were sent again, and the sends of settled calls, are not sent. The
+// others move to the front.
+func TestDelayedBatchDropsSettledCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		settled, resent, plain, second := f.call("settled", time.Second), f.call("resent", time.Second), f.call("plain", time.Second), f.call("second", time.Second)
+		sends := sendsOf(settled, resent, plain)
+		settled.settle(Reply{})
+		sendsOf(resent, second) // each first send is in this batch or in an earlier one
+		sends = append(sends, sendsOf(second)...)
+		b := &batch{sends: slices.Clone(sends)}
+		n := f.acquires.dropSettled(b)
+		if n != 2 || b.sends[0] != sends[2] || b.sends[1] != sends[3] {
+			t.Errorf("%d sends are left: %v", n, b.sends)
 		}
+		for _, s := range sends[:2] {
+			if !slices.Contains(b.sends[n:], s) {
+				t.Errorf("the batch has lost the send of %s", s.call.Key)
+			}
+		}
+	})
+}
+
+// Free is called for a call whose only send was answered, and for no other call: a hook of the
+// client may still use the first of two commands, and a late reply may arrive before Settle has
+// returned.
+func TestFreedCallHadOneSend(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		once, twice := f.send("once", time.Second), f.call("twice", time.Second)
+		f.next(0, "once").reply("ok")
+		synctest.Wait()
+		f.Do(&twice.Call, Acquire)
+		f.next(0, "twice").breakDown(errBroken)
+		f.next(0, "again twice").reply("ok")
+		synctest.Wait()
+
+		first := f.send("first", 10*time.Second)
+		b := f.next(0, "first")
+		late, waiting := f.send("late", time.Second), f.send("waiting", 10*time.Second)
+		waitingBatch := f.next(500*ms, "late", "waiting", "again first")
+		late.wantReply(time.Second, command.ErrNoReply)
+		waitingBatch.replyAll("ok")
+		b.reply("ok")
+		synctest.Wait()
+		if len(late.late) != 1 || late.freed != 0 {
+			t.Errorf("%d late replies, freed %d times", len(late.late), late.freed)
+		}
+		if once.freed != 1 || twice.freed != 0 || waiting.freed != 1 || first.freed != 0 {
+			t.Errorf("freed: %d, %d, %d and %d times", once.freed, twice.freed, waiting.freed, first.freed)
+		}
+	})
+}
+
+// A lane that was busy keeps no references to calls, commands and replies.
+func TestBusyLaneKeepsNoReferences(t *testing.T) {
+	t.Parallel()
+	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+		f.send("first", time.Second)
+		first := f.next(0, "first")
+		for _, name := range []string{"a", "b", "c"} {
+			f.send(name, time.Second)
+		}
+		first.reply("ok")
+		f.next(0, "a", "b", "c").replyAll("ok")
+		synctest.Wait()
+		l := &f.acquires
+		b := l.spare
+		if b == nil || cap(b.sends) < 3 || cap(b.cmds) < 3 || cap(b.completions) < 3 {
+			t.Fatalf("the lane keeps no batch of three: %+v", b)
+		}
+		for i := range 3 {
+			if b.sends[:3][i] != nil || b.cmds[:3][i] != nil || b.completions[:3][i].call != nil {
+				t.Errorf("the batch keeps command %d", i)
+			}
+		}
+		if calls := l.calls[:cap(l.calls)]; slices.ContainsFunc(calls, func(c check) bool { return c.call != nil }) {
+			t.Errorf("the lane keeps calls: %v", calls)
+		}
+		if queue := l.queue[:cap(l.queue)]; slices.ContainsFunc(queue, func(s *send) bool { return s != nil }) {
+			t.Errorf("the lane keeps sends: %v", queue)
+		}
+	})
+}
+
+// A busyLane has a batch in flight, and calls of different bounds that wait behind the batch.
+type busyLane struct {
+	lane
+	next batch
+}
+
+func newBusyLane(tb testing.TB, calls int) *busyLane {
+	tb.Helper()
+	l := &busyLane{lane: lane{width: Width, inFlight: &batch{}}}
+	for i := range calls {
+		c := &Call{}
+		c.Begin(silent{}, time.Hour+time.Duration(i%7)*time.Minute, 0, false)
+		l.do(c)
+	}
+	tb.Cleanup(func() { l.timer.Stop() })
+	return l
+}
+
+// turn settles the calls of the next batch, sends as many, and checks the deadlines.
+func (l *busyLane) turn() {
+	l.mu.Lock()
+	l.fill(&l.next)
+	for _, s := range l.next.sends {
+		s.call.settle(Reply{})
+		l.calls.remove(s.call)
+	}
+	l.mu.Unlock()
+	for _, s := range l.next.sends {
+		c := s.call // Begin empties s
+		c.Begin(silent{}, c.deadline.Sub(c.Begun), 0, false)
+		l.do(c)
+	}
+	l.next.reset()
+	l.checkDeadlines()
+}
+
+// A silent operation ignores its replies.
+type silent struct{ Operation }
+
+func (silent) Command(int) command.Command { return nil }
+
+// A batch costs the same however many calls wait in the lane.
+func BenchmarkBusyLane(b *testing.B) {
+	for _, calls := range []int{1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint("calls=", calls), func(b *testing.B) {
+			l := newBusyLane(b, calls)
+			b.ReportAllocs()
+			for b.Loop() {
+				l.turn()
+			}
+		})
+	}
+}
+
+// The queue of a lane does not grow while as many calls come as leave.
+func TestQueueOfBusyLaneStaysSmall(t *testing.T) {
+	t.Parallel()
+	const calls = 1000
+	l := newBusyLane(t, calls)
+	for range 200 {
+		l.turn()
+	}
+	if cap(l.queue) > 4*calls {
+		t.Errorf("the queue of %d calls has room for %d", calls, cap(l.queue))
 	}
 }

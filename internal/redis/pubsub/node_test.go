@@ -116,18 +116,3 @@ func TestReplyTimeoutOfAMaster(t *testing.T) {
 		t.Errorf("%d SSUBSCRIBE commands, want at most 20", n)
 	}
 }
-
-func TestCloseWhileTheMasterDoesNotReply(t *testing.T) {
-	t.Parallel()
-	s, proxy, _ := shardBehindProxy(t)
-	s.sharded.timing = quick
-	ready, stop := s.Listen("k")
-	defer stop()
-	suite.AwaitClosed(t, "ready", ready)
-	proxy.Partition()
-	late, stopLate := s.Listen("late")
-	defer stopLate()
-	if err := s.Close(t.Context()); err != nil || suite.IsClosed(late) {
-		t.Errorf("%v, ready %v", err, suite.IsClosed(late))
-	}
-}

@@ -223,5 +223,5 @@ func TestShardedChannels(t *testing.T) {
 	})
 
 	t.Run("Listen does not wait for the slot table", func(t *testing.T) { testListenDoesNotWaitForTheSlotTable(t, cluster) })
-	t.Run("Close after the client was closed", func(t *testing.T) { testCloseAfterTheClientWasClosed(t, cluster) })
+	t.Run("a wrong slot table", func(t *testing.T) { testChannelFindsItsMasterAfterAWrongSlotTable(t, cluster) })
 }

@@ -3,10 +3,14 @@ package pubsub
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -125,67 +129,93 @@ func TestConnectionWithoutMessagesIsKept(t *testing.T) {
 	}
 }
 
-// An attemptSignaler is a client that reports the first attempt to subscribe.
-type attemptSignaler struct {
-	redis.UniversalClient
-	begun chan struct{}
+func TestSubscriptionEndsAtTheEndOfItsLingerTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *testStore, _ *network, direct *redis.Client) {
+		for range 2 { // the linger time begins at the last stop
+			ready, stop := s.Listen("k")
+			suite.AwaitClosed(t, "ready", ready)
+			stop()
+			time.Sleep(defaultTiming().linger - time.Second)
+		}
+		for _, want := range []int64{1, 0} {
+			time.Sleep(time.Second/2 + time.Millisecond)
+			synctest.Wait()
+			if n := subscribers(t, direct); n != want {
+				t.Errorf("%d subscribers, want %d", n, want)
+			}
+		}
+	})
 }
 
-func (a attemptSignaler) Subscribe(ctx context.Context, channels ...string) *redis.PubSub {
-	select {
-	case a.begun <- struct{}{}:
-	default:
-	}
-	return a.UniversalClient.Subscribe(ctx, channels...)
+// The pauses grow with each failed connection, and are short again after a connection that
+// the server confirmed.
+func TestBackoffBetweenConnections(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *testStore, wire *network, direct *redis.Client) {
+		hints := hintsOf(s)
+		ready, stop := s.Listen("k")
+		defer stop()
+		suite.AwaitClosed(t, "ready", ready)
+		nextHint(t, hints)
+		time.Sleep(time.Minute)
+		wire.cut(true)
+		time.Sleep(time.Minute)
+		// go-redis dials twice in an attempt, because this dialer ignores its context.
+		if dials := wire.cut(false); dials < 2*60 || dials > 2*130 {
+			t.Errorf("%d dials in a minute, want 120 to 260", dials)
+		}
+		if got := nextHint(t, hints); got != (hint{"k", ""}) {
+			t.Errorf("hint %v", got)
+		}
+		time.Sleep(time.Minute)
+		wire.cut(false)
+		begun := time.Now()
+		nextHint(t, hints)
+		if took := time.Since(begun); took > 25*time.Millisecond {
+			t.Errorf("connected %v after a cut, want at most 25ms", took)
+		}
+		if n := subscribers(t, direct); n != 1 {
+			t.Errorf("%d subscribers, want 1", n)
+		}
+	})
 }
 
+// Close returns while the client cannot connect, on one server and in a cluster.
 func TestCloseWithoutAConnection(t *testing.T) {
 	t.Parallel()
-	server := redistest.Reuse(t)
-	tests := map[string]func(t *testing.T) redis.UniversalClient{
-		"connections are refused": func(t *testing.T) redis.UniversalClient {
-			t.Helper()
-			proxy := redistest.NewProxy(t, server.Addr())
-			proxy.Refuse(true)
-			return proxy.Client(t)
-		},
-		"connections get no reply": func(t *testing.T) redis.UniversalClient {
-			t.Helper()
-			proxy := redistest.NewProxy(t, server.Addr())
-			proxy.Partition()
-			return proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 100 * time.Millisecond })
-		},
-		"dials end with their context": func(t *testing.T) redis.UniversalClient {
-			t.Helper()
-			return server.Client(t, func(o *redis.Options) {
-				o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-					<-ctx.Done()
-					return nil, ctx.Err()
+	for name, change := range map[string]func(proxy *redistest.Proxy, rdb redis.UniversalClient){
+		"connections are refused":  func(proxy *redistest.Proxy, _ redis.UniversalClient) { proxy.Refuse(true); proxy.Cut() },
+		"connections get no reply": func(proxy *redistest.Proxy, _ redis.UniversalClient) { proxy.Partition() },
+		"the client is closed":     func(_ *redistest.Proxy, rdb redis.UniversalClient) { _ = rdb.Close() },
+	} {
+		for _, isCluster := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, cluster %t", name, isCluster), func(t *testing.T) {
+				t.Parallel()
+				var s *testStore
+				var proxy *redistest.Proxy
+				if isCluster {
+					s, proxy, _ = shardBehindProxy(t)
+					s.sharded.timing = quickTimeout()
+				} else {
+					s, proxy, _ = behindProxy(t, storetest.ShortReads)
+				}
+				s.shared.timing = quickTimeout()
+				first, stop := s.Listen("k")
+				defer stop()
+				suite.AwaitClosed(t, "ready", first)
+				change(proxy, s.rdb)
+				suite.Eventually(t, "the connection has ended, or a new key gets no reply", func() bool {
+					again, stop := s.Listen("later")
+					defer stop()
+					return !suite.IsClosed(again)
+				})
+				late, stop := s.Listen("late")
+				defer stop()
+				wasReady := suite.IsClosed(late)
+				if err := s.Close(t.Context()); err != nil || suite.IsClosed(late) != wasReady {
+					t.Errorf("%v, ready %v", err, suite.IsClosed(late))
 				}
 			})
-		},
-		"the client is closed": func(t *testing.T) redis.UniversalClient {
-			t.Helper()
-			rdb := server.Client(t)
-			_ = rdb.Close()
-			return rdb
-		},
-	}
-	for name, client := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			begun := make(chan struct{}, 1)
-			s := newStore(t, attemptSignaler{client(t), begun})
-			s.shared.timing = quick
-			ready, stop := s.Listen("k")
-			defer stop()
-			suite.Receive(t, "an attempt begins", begun)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
-			if err := s.Close(ctx); err != nil || suite.IsClosed(ready) {
-				t.Errorf("%v, ready %v", err, suite.IsClosed(ready))
-			}
-		})
+		}
 	}
 }
 
@@ -213,5 +243,70 @@ func TestCloseReturnsDuringADialThatIgnoresItsContext(t *testing.T) {
 	close(release)
 	if err := s.Close(t.Context()); err != nil {
 		t.Errorf("second Close: %v", err)
+	}
+}
+
+// go-redis panics if a server replies to SUBSCRIBE by an array that is no message, or sends one
+// later. The connection is made anew, and the process lives on. One warning says so.
+func TestUnreadableMessageEndsItsConnectionOnly(t *testing.T) {
+	t.Parallel()
+	odd := []string{
+		"*0\r\n", "*1\r\n:1\r\n", "*1\r\n$9\r\nsubscribe\r\n", "*2\r\n$10\r\nssubscribe\r\n$1\r\nc\r\n",
+		"*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n$1\r\nx\r\n", "*3\r\n$7\r\nmessage\r\n:1\r\n:1\r\n", "*1\r\n$4\r\npong\r\n",
+	}
+	for name, newClient := range map[string]func(addr string) redis.UniversalClient{
+		"subscribe": func(addr string) redis.UniversalClient { return redis.NewClient(&redis.Options{Addr: addr}) },
+		"ssubscribe": func(addr string) redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{
+				ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+					return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+				},
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake, err := server.NewServer("127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(fake.Close)
+			replies := make(chan string, 2*len(odd)+1) // to one subscription after the other
+			confirmed := func(name, channel string) string {
+				return fmt.Sprintf("*3\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:1\r\n", len(name), name, len(channel), channel)
+			}
+			for _, reply := range odd {
+				replies <- reply
+				replies <- "confirmed " + reply
+			}
+			replies <- "confirmed "
+			if err := fake.Register(strings.ToUpper(name), func(c *server.Peer, _ string, channels []string) {
+				reply, isConfirmed := strings.CutPrefix(<-replies, "confirmed ")
+				if isConfirmed {
+					reply = confirmed(name, channels[0]) + reply
+				}
+				c.WriteRaw(reply)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			rdb := newClient(fake.Addr().String())
+			t.Cleanup(func() { _ = rdb.Close() })
+			s := newStore(t, rdb)
+			s.shared.timing = quick
+			if s.sharded != nil {
+				s.sharded.timing = quick
+			}
+			ready, stop := s.Listen("k")
+			defer stop()
+			suite.Eventually(t, "the last subscription is confirmed", func() bool {
+				ready, stop := s.Listen("k")
+				defer stop()
+				return len(replies) == 0 && suite.IsClosed(ready)
+			})
+			suite.AwaitClosed(t, "ready", ready)
+			if got := suite.Receive(t, "a warning", s.warned); got != errUnreadable { //nolint:errorlint // the very error
+				t.Errorf("warned of %v", got)
+			}
+		})
 	}
 }

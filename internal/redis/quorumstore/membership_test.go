@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +17,36 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
+
+// go-redis checks connections that it can look into before it uses them again.
+func TestTrackedConnectionShowsItsSocket(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	piped := func(context.Context, string, string) (net.Conn, error) {
+		conn, other := net.Pipe()
+		return conn, other.Close()
+	}
+	s, _ := newStore(1)
+	for name, test := range map[string]struct {
+		dial dialer
+		want bool
+	}{"tcp": {new(net.Dialer).DialContext, true}, "pipe": {piped, false}} {
+		conn, err := s.membership.track(0, test.dial)(t.Context(), "tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, shows := conn.(syscall.Conn); shows != test.want {
+			t.Errorf("%s: shows its socket: %v", name, shows)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
 
 func TestIdentityOfServer(t *testing.T) {
 	t.Parallel()
@@ -252,14 +284,8 @@ func TestClientKeepsItsOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, got := users.Options(), ours.Options()
-		type part struct {
-			read, write, least, most time.Duration
-			retries, db, pool        int
-			user, password, name     string
-			deadlines                bool
-		}
-		parts := func(o *redis.Options) part {
-			return part{
+		parts := func(o *redis.Options) []any {
+			return []any{
 				o.ReadTimeout, o.WriteTimeout, o.MinRetryBackoff, o.MaxRetryBackoff, o.MaxRetries, o.DB, o.PoolSize,
 				o.Username, o.Password, o.ClientName, o.ContextTimeoutEnabled,
 			}
@@ -270,7 +296,7 @@ func TestClientKeepsItsOptions(t *testing.T) {
 		if got.MinIdleConns != 0 {
 			t.Errorf("%s: the client dials %d connections that no command needs", name, got.MinIdleConns)
 		}
-		if parts(want) != parts(got) {
+		if !slices.Equal(parts(want), parts(got)) {
 			t.Errorf("%s: got %+v, want %+v", name, parts(got), parts(want))
 		}
 		if want.OnConnect != nil && (!errors.Is(got.OnConnect(t.Context(), nil), errTemporary) || called != 1) {

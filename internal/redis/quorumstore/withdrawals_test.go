@@ -153,27 +153,6 @@ func TestFailedWithdrawalsAreRetriedUntilServerReplies(t *testing.T) {
 	})
 }
 
-func TestExpiredVoteIsNotWithdrawn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, fakes := failWithdrawals(t, "a")
-		f := fakes[0]
-		for n := 1; s.withdrawals[0].count() > 0; n++ {
-			time.Sleep(retryPause)
-			synctest.Wait()
-			if len(f.allWithdrawals()) > n {
-				f.allWithdrawals()[n].answer(store.ReleaseResult{}, errTemporary)
-			}
-		}
-		if most := int(request().TTL / retryPause); len(f.allWithdrawals()) > 1+most {
-			t.Errorf("%d withdrawals", len(f.allWithdrawals()))
-		}
-		if err := s.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // A server that replied neither to the ballot nor to the release may have the waiter in its
 // queue. The retried withdrawal removes the waiter from the queue.
 func TestRetriedWithdrawalRemovesWaiterFromQueue(t *testing.T) {
@@ -194,24 +173,25 @@ func TestRetriedWithdrawalRemovesWaiterFromQueue(t *testing.T) {
 	})
 }
 
-// While a vote is withdrawn without its waiter, the same vote is added with its waiter. It is
-// withdrawn again, with the waiter.
-func TestWithdrawalAddedDuringRetryIsRetried(t *testing.T) {
+// A vote is added again while it is withdrawn, because the server may have voted after the
+// withdrawal, or because its waiter has to leave the queue, too. It is withdrawn again.
+func TestVoteAddedDuringItsRetryIsWithdrawnAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, fakes := newStore(3)
-		without, with := request(), request()
-		without.Waiter = ""
-		f := fakes[0]
-		s.withdrawals[0].retryLater(withdrawalOf(without), time.Minute)
-		time.Sleep(retryPause)
-		synctest.Wait()
-		s.withdrawals[0].retryLater(withdrawalOf(with), time.Minute)
-		f.allWithdrawals()[0].answer(store.ReleaseResult{}, nil)
-		if all := f.allWithdrawals(); len(all) != 2 || all[1].request.Waiter != "waiter" {
-			t.Errorf("%d withdrawals", len(all))
-		}
-	})
+	for name, waiter := range map[string]string{"the same": "waiter", "with its waiter": ""} {
+		bubble(t, name, func(t *testing.T) {
+			s, fakes := newStore(3)
+			first, f := request(), fakes[0]
+			first.Waiter = waiter
+			s.withdrawals[0].retryLater(withdrawalOf(first), time.Minute)
+			time.Sleep(retryPause)
+			synctest.Wait()
+			s.withdrawals[0].retryLater(withdrawalOf(request()), time.Minute)
+			f.allWithdrawals()[0].answer(store.ReleaseResult{}, nil)
+			if all := f.allWithdrawals(); len(all) != 2 || all[1].request.Token != first.Token || all[1].request.Waiter != "waiter" {
+				t.Errorf("%d withdrawals", len(all))
+			}
+		})
+	}
 }
 
 // A withdrawal that fails again does not extend the time of its retries.
@@ -237,23 +217,6 @@ func TestWithdrawalIsRetriedUntilVoteExpires(t *testing.T) {
 		synctest.Wait()
 		if s.withdrawals[0].count() != 0 {
 			t.Error("the withdrawal is retried after the vote expired")
-		}
-	})
-}
-
-// A vote is added again while it is withdrawn: the server may have voted after the withdrawal.
-func TestVoteAddedDuringItsRetryIsWithdrawnAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, fakes := newStore(3)
-		r, f := withdrawalOf(request()), fakes[0]
-		s.withdrawals[0].retryLater(r, time.Minute)
-		time.Sleep(retryPause)
-		synctest.Wait()
-		s.withdrawals[0].retryLater(r, time.Minute)
-		f.allWithdrawals()[0].answer(store.ReleaseResult{}, nil)
-		if all := f.allWithdrawals(); len(all) != 2 || all[1].request.Token != r.Token {
-			t.Errorf("%d withdrawals", len(all))
 		}
 	})
 }

@@ -1,10 +1,13 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/pipeline"
@@ -169,5 +172,61 @@ func TestResolveAfterAnotherSendWithoutReply(t *testing.T) {
 				op.Settle(pipeline.Reply{Value: int64(reply)}, uncertain)
 			}
 		}
+	}
+}
+
+// Any program may lock a key with any value. A value that only resembles the marker of shared
+// leases is the holder.
+func TestValueThatIsNoMarkerIsTheHolder(t *testing.T) {
+	t.Parallel()
+	for holder, isShared := range map[string]bool{
+		"shared 77 - 0":        true,
+		"shared 77 A1/2 12345": true,
+
+		"shared":             false,
+		"shared ":            false,
+		"shared lock":        false,
+		"shared 77 - later":  false,
+		"shared many - 0":    false,
+		"shared 77  0":       false,
+		"shared  - 0":        false,
+		"shared 77 - ":       false,
+		"shared 77 - 0 more": false,
+		"77 - 0":             false,
+		"Shared 77 - 0":      false,
+	} {
+		got := hideMarker(store.Answer{Holder: holder, ForeignHolder: true})
+		hasHolder := got.Holder == holder && got.ForeignHolder
+		if got.Shared != isShared || hasHolder == isShared || isShared && got.Holder != "" {
+			t.Errorf("%q: %+v", holder, got)
+		}
+	}
+}
+
+// restores is a hook that replies to each command that an attempt has restored its record.
+type restores struct{ storetest.OpenCircuit }
+
+func (restores) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		cmd.(*command.Generic).SetVal([]any{int64(1), int64(2)}) //nolint:forcetypeassert // as the store sends it
+		return nil
+	}
+}
+
+// A commit may restore the record. An abort does not, so such a reply to it is an error.
+func TestReplyIsDecodedByTheEnding(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	rdb.AddHook(restores{})
+	s := newStore(t, rdb)
+	r := storetest.AttemptRequest(storetest.Me1)
+	r.Ending = store.Commit
+	if got, err := s.Release(t.Context(), r); err != nil || got.Record != store.Restored {
+		t.Errorf("commit: %+v, %v", got, err)
+	}
+	r.Ending = store.Abort
+	var unexpected *command.UnexpectedReplyError
+	if got, err := s.Release(t.Context(), r); !errors.As(err, &unexpected) {
+		t.Errorf("abort: %+v, %v", got, err)
 	}
 }

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -14,124 +15,31 @@ import (
 // the first one in mind.
 func TestEachScriptSurvivesLostReply(t *testing.T) {
 	t.Parallel()
-	rejoined := storetest.Request(storetest.Me1)
-	rejoined.Rejoin = storetest.Me2
 	tests := []struct {
 		name   string
-		before storetest.State
-		do     func(*testing.T, *syncStore)
-		after  storetest.State
+		do     transition
+		before string
+		want   string // the second send finds what the first one has done
+		after  string
 	}{
-		{"enqueue, granted", storetest.State{}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := enqueue(t, s); !got.granted {
-				t.Errorf("%+v", got)
-			}
-		}, storetest.State{Value: storetest.Me1, TTL: storetest.TTL}},
-		{"enqueue, joined once", storetest.State{Value: "other", TTL: storetest.TTL}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := enqueue(t, s); got.granted || !got.foreign {
-				t.Errorf("%+v", got)
-			}
-		}, storetest.State{Value: "other", TTL: storetest.TTL, Queue: []string{storetest.Me1}}},
-		{"renew", storetest.State{Value: storetest.Me1, TTL: storetest.Claim}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := renew(t, s); !got.granted {
-				t.Errorf("%+v", got)
-			}
-		}, storetest.State{Value: storetest.Me1, TTL: storetest.TTL}},
-		{"release", storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := release(t, s); got.status != store.Unsure {
-				t.Errorf("%+v; the second send found nothing, but the first one freed the key", got)
-			}
-		}, storetest.State{}},
-		{"rejoin", storetest.State{Value: storetest.Me1, TTL: storetest.Claim}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := rejoin(t, s); got.status != store.Unsure {
-				t.Errorf("%+v; the second send found nothing, but the first one rejoined", got)
-			}
-		}, storetest.State{Value: storetest.Me2, TTL: storetest.TTL}},
-		{"share", storetest.State{}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got, err := s.Enqueue(t.Context(), sharedRequest(0)); err != nil || !got.Granted {
-				t.Errorf("%+v, %v", got, err)
-			}
-		}, storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}},
-		{"share, joined once", storetest.State{Value: storetest.Bob1, TTL: storetest.TTL}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got, err := s.Enqueue(t.Context(), sharedRequest(0)); err != nil || got.Granted || got.Holder != storetest.Bob1 {
-				t.Errorf("%+v, %v", got, err)
-			}
-		}, storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.MePermit1}}},
-		{"renew a shared lease", storetest.State{Value: storetest.Marker, TTL: storetest.Claim, Shared: leases{storetest.MePermit1: storetest.Claim}}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got, err := s.Renew(t.Context(), sharedRequest(0)); err != nil || !got.Held {
-				t.Errorf("%+v, %v", got, err)
-			}
-		}, storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}},
-		{"release a shared lease", storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got, err := s.Release(t.Context(), sharedRequest(0)); err != nil || got.Status != store.Unsure {
-				t.Errorf("%+v, %v; the second send found nothing, but the first one ended the lease", got, err)
-			}
-		}, storetest.State{}},
-		{"release a shared lease and rejoin", storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			r := sharedRequest(0)
-			r.Rejoin = store.NewToken(storetest.Me, 2, 2)
-			if got, err := s.Release(t.Context(), r); err != nil || got.Status != store.Unsure {
-				t.Errorf("%+v, %v; the second send found nothing, but the first one rejoined", got, err)
-			}
-		}, storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{store.NewToken(storetest.Me, 2, 2): storetest.TTL}}},
-		{"begin", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := begin(rerun)(t, s); !got.granted || got.number != 2 {
-				t.Errorf("%+v; the second send must not begin another attempt", got)
-			}
-		}, storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "2")}},
-		{"begin, a verdict", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: doneRecord(storetest.Bob1)}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := begin()(t, s); got.verdict != store.Done || got.record != storetest.Record {
-				t.Errorf("%+v", got)
-			}
-		}, storetest.State{Record: doneRecord(storetest.Bob1)}},
-		{"commit", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := finish(store.Commit)(t, s); got.status != store.Unsure || got.stored != store.WasStored {
-				t.Errorf("%+v; the second send found no key, and the record of the first one", got)
-			}
-		}, storetest.State{Record: doneRecord(storetest.Me1)}},
-		{"commit without a record", storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := finish(store.Commit)(t, s); got.status != store.Unsure || got.stored != store.WasStored {
-				t.Errorf("%+v", got)
-			}
-		}, storetest.State{Record: doneRecord(storetest.Me1)}},
-		{"abort", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := finish(store.Abort)(t, s); got.status != store.Unsure || got.stored != store.WasStored {
-				t.Errorf("%+v", got)
-			}
-		}, storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL}},
-		{"forget", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := resolve(t, s); got.resolved != store.Resolved {
-				t.Errorf("%+v; the second send found no record, but the first one was applied", got)
-			}
-		}, storetest.State{Record: forgottenRecord(storetest.Bob1)}},
-		{"answer", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := resolveAs(store.ResolveAnswered, storetest.Bob1)(t, s); got.resolved != store.Resolved {
-				t.Errorf("%+v; the second send found the record of the first one", got)
-			}
-		}, storetest.State{Record: resolvedRecord(storetest.Bob1, storetest.Record)}},
-		{"outcome", storetest.State{Record: doneRecord(storetest.Bob1)}, func(t *testing.T, s *syncStore) {
-			t.Helper()
-			if got := readOutcome(storetest.Keep)(t, s); got.read.State != store.WasAnswered {
-				t.Errorf("%+v", got)
-			}
-		}, storetest.State{Record: doneRecord(storetest.Bob1)}},
+		{"enqueue, granted", enqueue, "", "granted", "A1 ttl"},
+		{"enqueue, joined once", enqueue, "x! ttl", "by x!, left ttl, foreign", "x! ttl | A1"},
+		{"renew", renew, "A1 claim", "granted", "A1 ttl"},
+		{"release", release, "A1 ttl", "unsure", ""},
+		{"rejoin", rejoin, "A1 claim", "unsure", "A2 ttl"},
+		{"share", asking(permit), "", "granted", "shared ttl | | | A1/2=ttl"},
+		{"share, joined once", asking(permit), "B1 ttl", "by B1, left ttl", "B1 ttl | A1/2"},
+		{"renew a shared lease", renewing(permit), "shared claim | | | A1/2=claim", "granted", "shared ttl | | | A1/2=ttl"},
+		{"release a shared lease", releasing(permit), "shared ttl | | | A1/2=ttl", "unsure", ""},
+		{"release a shared lease and rejoin", releasing(permit, rejoinsAsPermit), "shared ttl | | | A1/2=ttl", "unsure", "shared ttl | | | A2/2=ttl"},
+		{"begin: no other attempt", begin(rerun), "| | R B1 1", "granted, number 2", "A1 ttl | | R A1 2"},
+		{"begin, a verdict", begin(), "A1 ttl | | D B1", "done, answer", "| | D B1"},
+		{"commit", finish(store.Commit), "A1 ttl | | R A1 1", "unsure, stored", "| | D A1"},
+		{"commit without a record", finish(store.Commit), "A1 ttl", "unsure, stored", "| | D A1"},
+		{"abort", finish(store.Abort), "A1 ttl | | R A1 1", "unsure, stored", "| | A A1 @abort"},
+		{"forget", resolve, "| | R B1 1", "resolved", "| | A B1 x=B1"},
+		{"answer", resolveAs(store.ResolveAnswered, storetest.Bob1), "| | R B1 1", "resolved", "| | D resolved:B1"},
+		{"outcome", readOutcome(storetest.Keep), "| | D B1", "answered B1", "| | D B1"},
 	}
 	for name, mode := range map[string]redistest.Mode{"connection closed": redistest.CloseConn, "connection open": redistest.KeepConn} {
 		t.Run(name, func(t *testing.T) {
@@ -140,125 +48,123 @@ func TestEachScriptSurvivesLostReply(t *testing.T) {
 				t.Run(test.name, func(t *testing.T) {
 					t.Parallel()
 					s, proxy, direct := behindProxy(t)
-					test.before.Put(t, direct)
+					stateOf(test.before).Put(t, direct)
 					// The server does not know the script yet, so EVALSHA runs nothing.
 					dropped := proxy.DropReply(redistest.Named("EVAL"), mode)
-					test.do(t, s)
+					got := test.do.run(t, s)
 					suite.AwaitClosed(t, "the reply is lost", dropped)
-					test.after.Check(t, direct)
+					if got.round(outcomeOfText(test.want)); got != outcomeOfText(test.want) {
+						t.Errorf("got %+v, want %s", got, test.want)
+					}
+					stateOf(test.after).Check(t, direct)
 				})
 			}
 		})
 	}
 }
 
-func TestLateGrantOfEnqueueIsReported(t *testing.T) {
-	t.Parallel()
-	s, proxy, direct := behindProxy(t, storetest.LongReads)
-	mustReportLateGrant(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
-		_, err := s.Enqueue(t.Context(), r)
-		return err
-	})
-	storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Check(t, direct)
-}
+func rejoinsAsPermit(r *storetest.AnyRequest) { r.Rejoin = tokenOf("A2/2") }
 
-func TestLateGrantOfSharedLeaseIsReported(t *testing.T) {
+// The second send of a take finds the own token. Its lease counts from the first send at the
+// latest, which took the key.
+func TestTakeSurvivesLostReply(t *testing.T) {
 	t.Parallel()
-	s, proxy, direct := behindProxy(t, storetest.LongReads)
-	mustReportLateGrant(t, s, proxy, storetest.MePermit1, func(r storetest.AnyRequest) error {
-		r.Token, r.Limit = storetest.MePermit1, 2
-		_, err := s.Enqueue(t.Context(), r)
-		return err
-	})
-	storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}.Check(t, direct)
-}
-
-func TestLateGrantOfBeginIsReported(t *testing.T) {
-	t.Parallel()
-	s, proxy, direct := behindProxy(t, storetest.LongReads)
-	mustReportLateGrant(t, s, proxy, storetest.Me1, func(r storetest.AnyRequest) error {
-		r.Attempt = storetest.AttemptRequest(storetest.Me1).Attempt
-		_, err := s.Enqueue(t.Context(), r)
-		return err
-	})
-	storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}.Check(t, direct)
-}
-
-func TestLateKeptReleaseReportsTokenThatRejoined(t *testing.T) {
-	t.Parallel()
-	s, proxy, direct := behindProxy(t, storetest.LongReads)
-	storetest.State{Value: storetest.Me1, TTL: storetest.Claim}.Put(t, direct)
-	mustReportLateGrant(t, s, proxy, storetest.Me2, func(r storetest.AnyRequest) error {
-		r.Rejoin = storetest.Me2
-		_, err := s.Release(t.Context(), r)
-		return err
-	})
-	storetest.State{Value: storetest.Me2, TTL: storetest.TTL}.Check(t, direct)
-}
-
-// mustReportLateGrant runs a transition, holds both of its sends until its bound has ended, and
-// releases the first one. It fails the test unless the token is reported as granted late.
-func mustReportLateGrant(t *testing.T, s *syncStore, proxy *redistest.Proxy, token string, do func(storetest.AnyRequest) error) {
-	t.Helper()
-	grants := make(chan [2]string, 2)
-	s.OnLateGrant(func(key, token string) { grants <- [2]string{key, token} })
-	r := storetest.Request(storetest.Me1)
-	r.Bound = heldBound
-	release1, release2, err := bothHeld(t, proxy, "EVAL", func() error { return do(r) })
-	if err == nil {
-		t.Fatal("an answer arrived, although both sends are held")
+	for name, mode := range map[string]redistest.Mode{"connection closed": redistest.CloseConn, "connection open": redistest.KeepConn} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, proxy, direct := behindProxy(t)
+			dropped := proxy.DropReply(redistest.Named("SET"), mode)
+			answered := make(chan store.Answer, 1)
+			s.Store.Take(storetest.Request(storetest.Me1).Take(), func(got store.Answer, _ error) { answered <- got })
+			suite.AwaitClosed(t, "the reply is lost", dropped)
+			lost := time.Now()
+			if got := suite.Receive(t, "an answer", answered); !got.Granted || got.Since.After(lost) {
+				t.Errorf("%+v, %v after the first send", got, got.Since.Sub(lost))
+			}
+			stateOf("A1 ttl").Check(t, direct)
+		})
 	}
-	release1()
-	if got := suite.Receive(t, "a late grant", grants); got != [2]string{"k", token} {
-		t.Errorf("late grant %v, want the token %q", got, token)
-	}
-	release2()
 }
 
-func TestLateRepliesWithoutGrantAreNotReported(t *testing.T) {
+// Both sends of a transition are held until its bound has ended, and released then. A grant is
+// reported as late for each of them, and nothing else is.
+func TestLateGrantsAreReported(t *testing.T) {
 	t.Parallel()
-	commits := storetest.AttemptRequest(storetest.Me1)
-	commits.Ending, commits.Record = store.Commit, []byte(storetest.Record)
 	for _, test := range []struct {
-		name   string
-		before storetest.State
-		r      storetest.AnyRequest
-		begins bool
-		after  storetest.State
+		name, before string
+		do           transition
+		granted      string // the token that is reported, or ""
+		after        string
 	}{
-		{"release", storetest.State{Value: storetest.Me1, TTL: storetest.TTL}, storetest.Request(storetest.Me1), false, storetest.State{}},
-		{"commit", storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "1")}, commits, false, storetest.State{Record: doneRecord(storetest.Me1)}},
-		{"begin, a verdict", storetest.State{Record: doneRecord(storetest.Bob1)}, storetest.AttemptRequest(storetest.Me1), true, storetest.State{Record: doneRecord(storetest.Bob1)}},
-		{
-			"begin, busy",
-			storetest.State{Value: storetest.Bob1, TTL: storetest.TTL},
-			storetest.AttemptRequest(storetest.Me1), true,
-			storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Queue: []string{storetest.Me1}},
-		},
+		{"enqueue", "", enqueue, "A1", "A1 ttl"},
+		{"share", "", asking(permit), "A1/2", "shared ttl | | | A1/2=ttl"},
+		{"begin", "", begin(), "A1", "A1 ttl | | R A1 1"},
+		{"a kept release", "A1 claim", rejoin, "A2", "A2 ttl"},
+		{"release", "A1 ttl", release, "", ""},
+		{"commit", "A1 ttl | | R A1 1", finish(store.Commit), "", "| | D A1"},
+		{"begin, a verdict", "| | D B1", begin(), "", "| | D B1"},
+		{"begin, busy", "B1 ttl", begin(), "", "B1 ttl | A1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s, proxy, direct := behindProxy(t, storetest.LongReads)
-			test.before.Put(t, direct)
-			s.OnLateGrant(func(key, token string) { t.Errorf("late grant %q %q", key, token) })
-			test.r.Bound = heldBound
-			release1, release2, err := bothHeld(t, proxy, "EVAL", func() (err error) {
-				if test.begins {
-					_, err = s.Enqueue(t.Context(), test.r)
-				} else {
-					_, err = s.Release(t.Context(), test.r)
-				}
-				return err
-			})
+			s.bound = heldBound
+			stateOf(test.before).Put(t, direct)
+			grants := make(chan [2]string, 2)
+			s.OnLateGrant(func(key, token string) { grants <- [2]string{key, token} })
+			first, second, err := bothHeld(t, proxy, "EVAL", func() error { _, err := test.do(t, s); return err })
 			if err == nil {
-				t.Error("an answer arrived, although both sends are held")
+				t.Fatal("an answer arrived, although both sends are held")
 			}
-			release1()
-			release2()
+			first()
+			if test.granted != "" {
+				if got := suite.Receive(t, "a late grant", grants); got != [2]string{"k", tokenOf(test.granted)} {
+					t.Errorf("late grant %v", got)
+				}
+			}
+			second()
 			if err := s.Close(t.Context()); err != nil { // both replies have arrived
 				t.Fatal(err)
 			}
-			test.after.Check(t, direct)
+			if test.granted == "" && len(grants) > 0 {
+				t.Errorf("late grant %v", <-grants)
+			}
+			stateOf(test.after).Check(t, direct)
+		})
+	}
+}
+
+// A slow command is sent twice, and both sends have the reply that the script for shared leases
+// has to follow.
+func TestBothSendsMeetSharedLeases(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		do   transition
+		want []string
+	}{"enqueue": {enqueue, []string{"shared, left ttl"}}, "release": {release, []string{"nothing", "unsure"}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, proxy, direct := behindProxy(t, storetest.LongReads)
+			s.bound = heldBound
+			stateOf("shared ttl | | | B1/2=ttl").Put(t, direct)
+			first, seenFirst := proxy.HoldCommand(redistest.Named("EVAL"))
+			second, seenSecond := proxy.HoldCommand(redistest.Named("EVAL"))
+			t.Cleanup(func() { first(); second() })
+			ended := make(chan outcome, 1)
+			go func() { got, _ := test.do(t, s); ended <- got }()
+			suite.Receive(t, "the first send is held", seenFirst)
+			suite.Receive(t, "the second send is held", seenSecond)
+			first()
+			second()
+			got := suite.Receive(t, "the transition ends", ended)
+			isRight := slices.ContainsFunc(test.want, func(want string) bool {
+				rounded := got
+				rounded.round(outcomeOfText(want))
+				return rounded == outcomeOfText(want)
+			})
+			if !isRight {
+				t.Errorf("got %+v, want one of %q", got, test.want)
+			}
 		})
 	}
 }

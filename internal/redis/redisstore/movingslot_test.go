@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -45,11 +46,8 @@ func TestTransitionsWhileSlotMoves(t *testing.T) {
 				}
 			}()
 			defer move.begin()()
-			got := test.do(t, s)
-			if storetest.IsTTL(got.remaining, test.first.remaining) && test.first.remaining != 0 {
-				got.remaining = test.first.remaining
-			}
-			if got != test.first {
+			got := test.do.run(t, s)
+			if got.round(test.first); got != test.first {
 				t.Errorf("%+v, want %+v", got, test.first)
 			}
 			test.after.Check(t, rdb)
@@ -140,53 +138,66 @@ func (m *slotMove) begin() (end func()) {
 }
 
 // emptyingTransitions empty the queue, or replace a record.
-var emptyingTransitions = []transitionTest{
-	{
-		name: "confirm a late take: the queue is empty", do: enqueue,
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Me1}},
-		first:  outcome{granted: true},
-		after:  storetest.State{Value: storetest.Me1, TTL: storetest.TTL},
-	},
-	{
-		name: "rejoin behind the last waiter", do: inModeB(rejoin),
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}},
-		first:  outcome{status: store.Handed},
-		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Queue: []string{storetest.Me2}},
-	},
-	{
-		name: "rejoin while only the own token waits: kept", do: rejoin,
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Me1}},
-		first:  outcome{status: store.Kept},
-		after:  storetest.State{Value: storetest.Me2, TTL: storetest.TTL},
-	},
-	{
-		name: "commit while only the own token waits", do: finish(store.Commit),
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Me1, "1")},
-		first:  outcome{status: store.Freed, stored: store.WasStored},
-		after:  storetest.State{Record: doneRecord(storetest.Me1)},
-	},
-	{
-		name: "seal, and hand over to the last waiter", do: inModeB(finish(store.Seal)),
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Bob1}, Record: runningRecord(storetest.Me1, "1")},
-		first:  outcome{status: store.Handed, stored: store.WasStored},
-		after:  storetest.State{Value: storetest.Bob1, TTL: storetest.Claim, Record: sealedRecord(storetest.Me1)},
-	},
-	{
-		name: "abort while only the own token waits", do: finish(store.Abort),
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Me1, "1")},
-		first:  outcome{status: store.Freed, stored: store.WasStored},
-		after:  storetest.State{Record: abortedRecord(storetest.Me1), RecordTTL: abortTTL},
-	},
-	{
-		name: "rerun while only the own token waits", do: begin(rerun),
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Me1}, Record: runningRecord(storetest.Bob1, "1")},
-		first:  outcome{granted: true, number: 2},
-		after:  storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: runningRecord(storetest.Me1, "2")},
-	},
-	{
-		name: "begin a sealed request while only the own token waits: freed", do: begin(),
-		before: storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: []string{storetest.Me1}, Record: sealedRecord(storetest.Bob1)},
-		first:  outcome{verdict: store.Sealed},
-		after:  storetest.State{Record: sealedRecord(storetest.Bob1)},
-	},
+var emptyingTransitions = testsOf([]transitionRow{
+	{name: "confirm a late take: the queue is empty", do: enqueue, before: "A1 claim | A1", first: "granted", after: "A1 ttl"},
+	{name: "rejoin behind the last waiter", do: inModeB(rejoin), before: "A1 ttl | B1", first: "handed", after: "B1 claim | A2"},
+	{name: "rejoin while only the own token waits: kept", do: rejoin, before: "A1 claim | A1", first: "kept", after: "A2 ttl"},
+	{name: "commit while only the own token waits", do: finish(store.Commit), before: "A1 ttl | A1 | R A1 1", first: "freed, stored", after: "| | D A1"},
+	{name: "seal, and hand over to the last waiter", do: inModeB(finish(store.Seal)), before: "A1 ttl | B1 | R A1 1", first: "handed, stored", after: "B1 claim | | U A1"},
+	{name: "abort while only the own token waits", do: finish(store.Abort), before: "A1 ttl | A1 | R A1 1", first: "freed, stored", after: "| | A A1 @abort"},
+	{name: "rerun while only the own token waits", do: begin(rerun), before: "A1 claim | A1 | R B1 1", first: "granted, number 2", after: "A1 ttl | | R A1 2"},
+	{name: "begin a sealed request while only the own token waits: freed", do: begin(), before: "A1 claim | A1 | U B1", first: "sealed", after: "| | U B1"},
+})
+
+// The two halves of a renewal while the lock and its set are on different nodes: neither
+// creates or shortens anything, and neither renews a lease that has ended.
+// tests/resharding moves the keys.
+func TestHalvesOfRenewalApart(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	source := newStore(t, rdb).scripts.SharedRenewApart.Source.(string)
+	const held, lost = "[1 -1 0 0]", "[0]"
+	for _, test := range []struct {
+		name, key, value string        // value of the lock, or the token in the set
+		before, after    time.Duration // TTL of the lock, or the rest of the lease; 0 if there is none
+		want             string
+	}{
+		{"lock", "K", storetest.Marker, time.Minute, 2 * storetest.TTL, "-1"},
+		{"lock that lives longer", "K", storetest.Marker, time.Hour, time.Hour, "-1"},
+		{"lock of an exclusive lease", "K", storetest.Bob1, time.Minute, time.Minute, lost},
+		{"lock of a foreign client", "K", "shared", time.Minute, time.Minute, lost},
+		{"lock is gone", "K", "", 0, 0, lost},
+		{"lease", "S", storetest.Me1, time.Minute, storetest.TTL, held},
+		{"lease that lives longer", "S", storetest.Me1, time.Hour, time.Hour, held},
+		{"lease that has ended", "S", storetest.Me1, -time.Minute, -time.Minute, lost},
+		{"lease of another token", "S", storetest.Bob1, time.Minute, time.Minute, lost},
+		{"set is gone", "S", "", 0, 0, lost},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, name := t.Context(), storetest.LockName
+			rdb.Del(ctx, storetest.LockName, storetest.SharedName)
+			switch {
+			case test.key == "S":
+				name = storetest.SharedName
+				if test.value != "" {
+					rdb.ZAdd(ctx, name, redis.Z{Member: test.value, Score: float64(time.Now().Add(test.before).UnixMilli())})
+					rdb.Expire(ctx, name, time.Hour)
+				}
+			case test.value != "":
+				rdb.Set(ctx, name, test.value, test.before)
+			}
+			got, err := rdb.Eval(ctx, source, []string{name}, storetest.Me1, storetest.TTL.Milliseconds(), test.key).Result()
+			if fmt.Sprint(got) != test.want || err != nil {
+				t.Errorf("got %v, %v, want %s", got, err, test.want)
+			}
+			after := rdb.PTTL(ctx, name).Val()
+			if test.key == "S" {
+				after = time.Until(time.UnixMilli(int64(rdb.ZScore(ctx, name, test.value).Val())))
+			}
+			exists := rdb.Exists(ctx, name).Val() == 1
+			if exists != (test.value != "") || exists && (after > test.after || after < test.after-time.Minute/2) {
+				t.Errorf("exists %v, for %v, want %v", exists, after, test.after)
+			}
+		})
+	}
 }

@@ -116,19 +116,19 @@ func TestRecordsInFlightDelayNoOtherRequests(t *testing.T) {
 	s.Store.Release(of("finishes", storetest.Me1).Release(), func(_ store.ReleaseResult, err error) { over <- err })
 	suite.AwaitClosed(t, "the abort is held", finishes)
 
-	if got := take(t, s); !got.granted {
+	if got := take.run(t, s); !got.granted {
 		t.Errorf("take: %+v", got)
 	}
-	if got := enqueue(t, s); !got.granted {
+	if got := enqueue.run(t, s); !got.granted {
 		t.Errorf("enqueue: %+v", got)
 	}
-	if got := renew(t, s); !got.granted {
+	if got := renew.run(t, s); !got.granted {
 		t.Errorf("renew: %+v", got)
 	}
-	if got := resolve(t, s); got.resolved != store.NoRecord {
+	if got := resolve.run(t, s); got.resolved != store.NoRecord {
 		t.Errorf("resolve: %+v", got)
 	}
-	if got := release(t, s); got.status != store.Freed {
+	if got := release.run(t, s); got.status != store.Freed {
 		t.Errorf("release: %+v", got)
 	}
 	storetest.State{}.Check(t, direct)

@@ -1,10 +1,7 @@
 package redisstore
 
 import (
-	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -24,8 +21,6 @@ func TestRedirects(t *testing.T) {
 	}{
 		{"moved slot", commandsFollowMovedSlot, true},
 		{"moving slot", commandsSurviveMovingSlot, false},
-		{"redirected reply is lost", lostRedirectedReplyIsResentOnce, true},
-		{"client without redirects", clientWithoutRedirectsGetsTemporaryFaults, false},
 	} {
 		for name, together := range map[string]bool{"alone": false, "in a batch": true} {
 			t.Run(test.name+", "+name, func(t *testing.T) {
@@ -38,11 +33,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-const (
-	tryAgain   = "TRYAGAIN, temporary true, unknown false"
-	movedFault = "MOVED, temporary true, unknown true"
-	askFault   = "ASK, temporary true, unknown true"
-)
+const tryAgain = "TRYAGAIN, temporary true, unknown false"
 
 // After MOVED, the commands go to the new master of the slot.
 func commandsFollowMovedSlot(t *testing.T, m *movingSlot) {
@@ -57,12 +48,8 @@ func commandsFollowMovedSlot(t *testing.T, m *movingSlot) {
 	all, free := m.questions(t, s, "")
 	m.ask(t, s, append(all,
 		m.share(s, m.reader(m.tag+"shared"), "granted"),
-		question{"renew a shared lease", []string{"held, 0 waiting"}, func(done func(string)) {
-			s.Store.Renew(renewed.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
-		}},
-		question{"release a shared lease", []string{statusNames[store.Freed]}, func(done func(string)) {
-			s.Store.Release(released.Release(), func(got store.ReleaseResult, _ error) { done(statusNames[got.Status]) })
-		}},
+		question{"renew a shared lease", []string{"held, 0 waiting"}, renewalTo(s, renewed)},
+		question{"release a shared lease", []string{"freed"}, releaseTo(s, released)},
 	)...)
 	m.mustHold(t, free)
 	if n := m.Sent(m.from, free[0].Token); n != 1 && m.together {
@@ -118,98 +105,21 @@ func commandsSurviveMovingSlot(t *testing.T, m *movingSlot) {
 			on := m.Cluster.BeginMove(m.tag, m.to)
 			move(on)
 			m.ask(t, s, append(all,
-				question{"renew, without the queue", []string{"held, -1 waiting"}, func(done func(string)) {
-					s.Store.Renew(mine.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
-				}},
-				question{"release, without the queue", []string{tryAgain}, func(done func(string)) {
-					s.Store.Release(mine.Release(), func(_ store.ReleaseResult, err error) { done(faultText(err)) })
-				}},
-				question{"finish, without the queue", []string{tryAgain}, func(done func(string)) {
-					s.Store.Release(finish.Release(), func(_ store.ReleaseResult, err error) { done(faultText(err)) })
-				}},
-				question{"enqueue, without the queue", []string{tryAgain}, func(done func(string)) {
-					s.Store.Enqueue(enqueue.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
-				}},
-				question{"begin, without the record", []string{tryAgain}, func(done func(string)) {
-					s.Store.Enqueue(begin.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
-				}},
+				question{"renew, without the queue", []string{"held, -1 waiting"}, renewalTo(s, mine)},
+				question{"release, without the queue", []string{tryAgain}, releaseTo(s, mine)},
+				question{"finish, without the queue", []string{tryAgain}, releaseTo(s, finish)},
+				question{"enqueue, without the queue", []string{tryAgain}, enqueueTo(s, enqueue)},
+				question{"begin, without the record", []string{tryAgain}, enqueueTo(s, begin)},
 				m.share(s, m.reader(m.tag+name+"unread"), tryAgain),
-				question{"renew a shared lease, without the queue", []string{"held, -1 waiting"}, func(done func(string)) {
-					s.Store.Renew(reads.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
-				}},
-				question{"release a shared lease, without the queue", []string{tryAgain}, func(done func(string)) {
-					s.Store.Release(reads.Release(), func(_ store.ReleaseResult, err error) { done(faultText(err)) })
-				}},
+				question{"renew a shared lease, without the queue", []string{"held, -1 waiting"}, renewalTo(s, reads)},
+				question{"release a shared lease, without the queue", []string{tryAgain}, releaseTo(s, reads)},
 				m.share(s, readsWhole, "granted"),
-				question{"renew a shared lease, with the queue", []string{"held, 1 waiting"}, func(done func(string)) {
-					s.Store.Renew(readsWhole.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
-				}},
-				question{"enqueue, with the queue", []string{whole.Token}, func(done func(string)) {
-					s.Store.Enqueue(rival.Enqueue(), func(got store.Answer, err error) { done(answerOf(got, err)) })
-				}},
-				question{"renew, with the queue", []string{"held, 1 waiting"}, func(done func(string)) {
-					s.Store.Renew(whole.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
-				}},
+				question{"renew a shared lease, with the queue", []string{"held, 1 waiting"}, renewalTo(s, readsWhole)},
+				question{"enqueue, with the queue", []string{whole.Token}, enqueueTo(s, rival)},
+				question{"renew, with the queue", []string{"held, 1 waiting"}, renewalTo(s, whole)},
 			)...)
 			on.Finish()
 			m.mustHold(t, append(free, mine, whole))
 		})
 	}
-}
-
-// The reply to a redirected command is lost like any other reply: the command is resent once,
-// with the same token.
-func lostRedirectedReplyIsResentOnce(t *testing.T, m *movingSlot) {
-	for name, begin := range map[string]func() (finish func()){
-		"during the move": func() func() { return m.Cluster.BeginMove(m.tag, m.to).Finish },
-		"after the move":  func() func() { m.Cluster.MoveSlot(m.tag, m.to); return func() {} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			if m.Cluster.MasterOf(m.tag) != m.from {
-				m.Cluster.MoveSlot(m.tag, m.from)
-			}
-			s := m.store(t)
-			all, free := m.questions(t, s, name)
-			finish := begin()
-			dropped := m.ClusterProxies.To(m.to).DropReply(func(command []string) bool {
-				return command[0] == "SET" && strings.HasSuffix(command[1], "free2")
-			}, redistest.CloseConn)
-			m.ask(t, s, all...)
-			suite.Receive(t, "the reply is lost", dropped)
-			finish()
-			m.mustHold(t, free)
-			for i, r := range free {
-				if n := m.Sent(m.to, r.Token); n > 2 || n < 1 || (i == 2 && n != 2) {
-					t.Errorf("number %d was sent to the new master %d times", i, n)
-				}
-			}
-		})
-	}
-}
-
-// A redirection is a temporary fault for a client that follows none. Once the client has loaded
-// the slots again, the keys can be taken.
-func clientWithoutRedirectsGetsTemporaryFaults(t *testing.T, m *movingSlot) {
-	s := m.store(t, func(o *redis.ClusterOptions) { o.MaxRedirects = -1 })
-	all, free := m.questions(t, s, "amid", askFault)
-	on := m.Cluster.BeginMove(m.tag, m.to)
-	m.ask(t, s, all...)
-	for _, r := range free {
-		if n := m.Sent(m.to, r.Token); n != 0 {
-			t.Errorf("%s was sent to the new master %d times", r.Key, n)
-		}
-	}
-	on.Finish()
-	all, free = m.questions(t, s, "after", movedFault)
-	m.ask(t, s, all...)
-	for _, r := range free {
-		suite.Eventually(t, r.Key+" is granted", func() bool {
-			got := answerOf(s.Take(t.Context(), r))
-			if got != "granted" && got != movedFault {
-				t.Fatalf("got %q", got)
-			}
-			return got == "granted"
-		})
-	}
-	m.mustHold(t, free)
 }

@@ -12,126 +12,18 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// calls are the transitions that run scripts, with and without fencing.
-var calls = map[string]func(*testing.T, *syncStore) error{
-	"enqueue": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.Request(storetest.Me1)
-		r.Fences = 8
-		_, err := s.Enqueue(t.Context(), r)
-		return err
-	},
-	"nowait": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.Request(storetest.Me1)
-		r.Join, r.Fences = false, 8
-		_, err := s.Enqueue(t.Context(), r)
-		return err
-	},
-	"renew": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.Request(storetest.Me1)
-		r.Fences = 8
-		_, err := s.Renew(t.Context(), r)
-		return err
-	},
-	"release": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		_, err := s.Release(t.Context(), storetest.Request(storetest.Me1))
-		return err
-	},
-	"rejoin": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.Request(storetest.Me1)
-		r.Rejoin = storetest.Me2
-		_, err := s.Release(t.Context(), r)
-		return err
-	},
-	"vote": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.Request(storetest.Me1)
-		r.Waiter = storetest.Me2
-		_, err := storetest.Await(t, func(done func(store.Answer, error)) { s.Vote(voteRequest(r), done) })
-		return err
-	},
-	"withdraw": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.Request(storetest.Me1)
-		r.Rejoin = storetest.Me2
-		_, err := storetest.Await(t, func(done func(store.ReleaseResult, error)) { s.Withdraw(withdrawRequest(r, true), done) })
-		return err
-	},
-	"begin": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.AttemptRequest(storetest.Me1)
-		r.Fences = 8
-		_, err := s.Enqueue(t.Context(), r)
-		return err
-	},
-	"rerun": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.AttemptRequest(storetest.Me1)
-		r.Attempt.Rerun, r.Fences = true, 8
-		_, err := s.Enqueue(t.Context(), r)
-		return err
-	},
-	"shared": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		_, err := s.Enqueue(t.Context(), sharedRequest(8))
-		return err
-	},
-	"briefly shared": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		_, err := s.Enqueue(t.Context(), sharedRequest(0))
-		return err
-	},
-	"renew shared": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		_, err := s.Renew(t.Context(), sharedRequest(8))
-		return err
-	},
-	"release shared": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		_, err := s.Release(t.Context(), sharedRequest(0))
-		return err
-	},
-	"commit":  ending(store.Commit),
-	"seal":    ending(store.Seal),
-	"abort":   ending(store.Abort),
-	"resolve": resolving(store.Forget),
-	"answer":  resolving(store.ResolveAnswered),
-	"outcome": func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		_, err := s.Outcome(t.Context(), storetest.Request(""))
-		return err
-	},
+// calls are the transitions that run scripts. Those that can reserve fencing numbers do.
+var calls = map[string]transition{
+	"enqueue": asking(numbers(8)), "nowait": asking(withoutJoin, numbers(8)), "renew": renewing(numbers(8)),
+	"release": release, "rejoin": rejoin, "vote": vote, "withdraw": withdrawAndRejoin,
+	"begin": begin(numbers(8)), "rerun": begin(rerun, numbers(8)), "commit": finish(store.Commit), "seal": finish(store.Seal), "abort": finish(store.Abort),
+	"shared": asking(permit, numbers(8)), "briefly shared": asking(permit), "renew shared": renewing(permit, numbers(8)), "release shared": releasing(permit),
+	"resolve": resolve, "answer": resolveAs(store.ResolveAnswered, storetest.Bob1), "outcome": readOutcome(storetest.Keep),
 }
 
 // sharedRequest returns a request for one of two permits.
 func sharedRequest(fences int) storetest.AnyRequest {
-	r := storetest.Request(storetest.MePermit1)
-	r.Limit, r.Fences = 2, fences
-	return r
-}
-
-func resolving(resolution store.Resolution) func(*testing.T, *syncStore) error {
-	return func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.Request("")
-		r.Seen, r.Resolution, r.Keep, r.Record = nameOf(storetest.Bob1), resolution, storetest.Keep, []byte(storetest.Record)
-		_, err := s.Resolve(t.Context(), r)
-		return err
-	}
-}
-
-func ending(ending store.Ending) func(*testing.T, *syncStore) error {
-	return func(t *testing.T, s *syncStore) error {
-		t.Helper()
-		r := storetest.AttemptRequest(storetest.Me1)
-		r.Ending, r.Record = ending, []byte(storetest.Record)
-		_, err := s.Release(t.Context(), r)
-		return err
-	}
+	return changed([]change{permit, numbers(fences)})
 }
 
 // dump returns all keys of the server with their values and times of expiry.
@@ -147,11 +39,11 @@ func dump(t *testing.T, rdb *redis.Client) map[string]string {
 
 // checkRefused fails the test unless the call gets a permanent fault with this text, and no key
 // has changed.
-func checkRefused(t *testing.T, rdb *redis.Client, call func(*testing.T, *syncStore) error, text string) {
+func checkRefused(t *testing.T, rdb *redis.Client, call transition, text string) {
 	t.Helper()
 	s := newStore(t, rdb)
 	before := dump(t, rdb)
-	err := call(t, s)
+	_, err := call(t, s)
 	var fault *store.Fault
 	if !errors.As(err, &fault) || fault.Temporary || fault.Unknown || !strings.Contains(err.Error(), text) {
 		t.Errorf("%#v: %v", err, err)
@@ -194,14 +86,13 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	line := []string{storetest.Bob1, storetest.Me1, storetest.Eve1}
-	free, held, others := storetest.State{Queue: line}, storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line}, storetest.State{Value: storetest.Bob2, TTL: storetest.Claim, Queue: line[2:]}
-	ran, over := storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: runningRecord(storetest.Me1, "1")}, storetest.State{Value: storetest.Me1, TTL: storetest.Claim, Queue: line, Record: doneRecord(storetest.Bob1)}
-	shared := storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Queue: line, Shared: leases{storetest.MePermit1: storetest.TTL, storetest.MeReader1: storetest.TTL}}
-	const wrongType, noNumber = "WRONGTYPE", "no such number"
+	const line = "| B1 A1 C1"
+	const free, held, others, ran, over = line, "A1 claim " + line, "B2 claim | C1", "A1 claim " + line + " | R A1 1", "A1 claim " + line + " | D B1"
+	const shared = "shared ttl " + line + " | | A1/2=ttl A1*=ttl"
+	const noNumber = "no such number"
 	tests := []struct {
 		name, call string
-		before     storetest.State
+		before     string
 		damage     func(*testing.T)
 		text       string
 	}{
@@ -221,7 +112,7 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 		{"queue", "rejoin", held, wrong(storetest.QueueName), wrongType},
 
 		{"lock", "vote", free, wrong(storetest.LockName), wrongType},
-		{"queue, free", "vote", storetest.State{}, wrong(storetest.QueueName), wrongType},
+		{"queue, free", "vote", "", wrong(storetest.QueueName), wrongType},
 		{"queue, held", "vote", held, wrong(storetest.QueueName), wrongType},
 		{"queue, another's", "vote", others, wrong(storetest.QueueName), wrongType},
 		{"lock", "withdraw", held, wrong(storetest.LockName), wrongType},
@@ -244,10 +135,10 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 
 		{"lock", "shared", free, wrong(storetest.LockName), wrongType},
 		{"queue", "shared", shared, wrong(storetest.QueueName), wrongType},
-		{"set, free", "briefly shared", storetest.State{}, wrong(storetest.SharedName), wrongType},
+		{"set, free", "briefly shared", "", wrong(storetest.SharedName), wrongType},
 		{"set, free with a queue", "briefly shared", free, wrong(storetest.SharedName), wrongType},
 		{"set, shared", "briefly shared", shared, wrong(storetest.SharedName), wrongType},
-		{"set, handed", "shared", storetest.State{Value: storetest.MePermit1, TTL: storetest.Claim, Queue: line}, wrong(storetest.SharedName), wrongType},
+		{"set, handed", "shared", "A1/2 claim " + line, wrong(storetest.SharedName), wrongType},
 		{"fence", "shared", shared, fence("abc"), noNumber},
 		{"set", "enqueue", shared, wrong(storetest.SharedName), wrongType},
 		{"set", "release", shared, wrong(storetest.SharedName), wrongType},
@@ -261,7 +152,7 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 		{"queue, free", "begin", free, wrong(storetest.QueueName), wrongType},
 		{"queue, a verdict", "begin", over, wrong(storetest.QueueName), wrongType},
 		{"fence, held", "begin", held, wrong(storetest.FenceName), wrongType},
-		{"fence, rerun", "rerun", storetest.State{Record: runningRecord(storetest.Bob1, "1")}, wrong(storetest.FenceName), wrongType},
+		{"fence, rerun", "rerun", "| | R B1 1", wrong(storetest.FenceName), wrongType},
 		{"record, free", "begin", free, text, wrongType},
 		{"record, held", "begin", held, text, wrongType},
 		{"lock", "commit", ran, wrong(storetest.LockName), wrongType},
@@ -274,7 +165,7 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.call+" "+test.name, func(t *testing.T) {
-			test.before.Put(t, rdb)
+			stateOf(test.before).Put(t, rdb)
 			test.damage(t)
 			log := subscribeAs(t, rdb, storetest.Bob, storetest.Eve)
 			checkRefused(t, rdb, calls[test.call], test.text)

@@ -61,11 +61,11 @@ func TestResendAfterLostReplyIsAcknowledgedByReplicas(t *testing.T) {
 	for _, lost := range []string{"EVALSHA", "WAIT"} {
 		for _, c := range slices.DeleteFunc(slices.Clone(replicatedCases), func(c replicatedCase) bool { return !c.waits }) {
 			t.Run(c.name+", "+lost, func(t *testing.T) {
-				c.before.Put(t, observer)
+				stateOf(c.before).Put(t, observer)
 				newCommands()
 				dropped := proxy.DropReply(redistest.Named(lost), redistest.CloseConn)
-				if granted, err := c.do(t, s); !granted || err != nil {
-					t.Fatalf("%v, %v", granted, err)
+				if err := c.run(t, s); err != nil {
+					t.Fatal(err)
 				}
 				suite.AwaitClosed(t, "the reply is lost", dropped)
 				all := newCommands()

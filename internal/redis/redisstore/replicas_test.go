@@ -48,10 +48,10 @@ func testGrantWritesAndWaitsOnOneConnection(t *testing.T, sentinels *redistest.S
 	for _, c := range replicatedCases {
 		t.Run(c.name, func(t *testing.T) {
 			for range 2 { // the first time the script may be unknown to the server
-				c.before.Put(t, observer)
+				stateOf(c.before).Put(t, observer)
 				newCommands()
-				if granted, err := c.do(t, s); !granted || err != nil {
-					t.Fatalf("%v, %v", granted, err)
+				if err := c.run(t, s); err != nil {
+					t.Fatal(err)
 				}
 			}
 			all := newCommands()
@@ -65,10 +65,10 @@ func testGrantWritesAndWaitsOnOneConnection(t *testing.T, sentinels *redistest.S
 				t.Errorf("no write and WAIT on the connection of the script: %v", all)
 			}
 
-			c.before.Put(t, observer)
+			stateOf(c.before).Put(t, observer)
 			newCommands()
-			if granted, err := c.do(t, none); !granted || err != nil {
-				t.Errorf("without replicas: %v, %v", granted, err)
+			if err := c.run(t, none); err != nil {
+				t.Errorf("without replicas: %v", err)
 			}
 			if waits := named(newCommands(), "WAIT"); len(waits) != 0 {
 				t.Errorf("without replicas, WAIT was sent: %v", waits)
@@ -87,18 +87,18 @@ func TestGrantWithTooFewReplicasFails(t *testing.T) {
 	texts := make(map[string]bool)
 	for _, c := range replicatedCases {
 		t.Run(c.name, func(t *testing.T) {
-			c.before.Put(t, observer)
+			stateOf(c.before).Put(t, observer)
 			replica.Pause()
-			granted, err := c.do(t, s)
+			err := c.run(t, s)
 			replica.Resume()
 			var fault *store.Fault
 			switch {
 			case !c.waits:
-				if !granted || err != nil {
-					t.Errorf("%v, %v; no replica has to acknowledge that", granted, err)
+				if err != nil {
+					t.Errorf("%v; no replica has to acknowledge that", err)
 				}
-			case granted || !errors.As(err, &fault) || !fault.Temporary || !fault.Unknown:
-				t.Errorf("%v, %#v", granted, err)
+			case !errors.As(err, &fault) || !fault.Temporary || !fault.Unknown:
+				t.Errorf("got %#v", err)
 			case err.Error() != oneHas && err.Error() != noneHas: // on a busy machine the other replica may need more than the timeout
 				t.Errorf("got %q", err)
 			default:
@@ -107,9 +107,9 @@ func TestGrantWithTooFewReplicasFails(t *testing.T) {
 			if !c.waits {
 				return
 			}
-			suite.Eventually(t, "a grant with the same token is acknowledged", func() bool {
-				granted, err := c.do(t, s)
-				return granted && err == nil
+			suite.Eventually(t, "a resend is acknowledged", func() bool {
+				_, err := c.do(t, s)
+				return err == nil
 			})
 		})
 	}
@@ -126,33 +126,24 @@ func testRefusalsDoNotWaitForReplicas(t *testing.T, sentinels *redistest.Sentine
 		replica.Pause()
 		t.Cleanup(replica.Resume)
 	}
-	held := storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: runningRecord(storetest.Bob1, "1")}
-	held.Put(t, observer)
-	if got, err := s.Take(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Holder != storetest.Bob1 {
-		t.Errorf("take: %+v, %v", got, err)
-	}
-	if got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Holder != storetest.Bob1 {
-		t.Errorf("enqueue: %+v, %v", got, err)
-	}
-	if got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1)); err != nil || got.Held {
-		t.Errorf("renew: %+v, %v", got, err)
-	}
-	if got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1)); err != nil || !got.Running {
-		t.Errorf("begin: %+v, %v", got, err)
-	}
-	r := storetest.AttemptRequest(storetest.Me1)
-	r.Ending, r.Record = store.Commit, []byte(storetest.Record)
-	if got, err := s.Release(t.Context(), r); err != nil || got.Record != store.NotStored {
-		t.Errorf("commit: %+v, %v", got, err)
-	}
-	rejoins := storetest.Request(storetest.Me1)
-	rejoins.Rejoin = storetest.Me2
-	if got, err := s.Release(t.Context(), rejoins); err != nil || got.Status != store.NotHeld {
-		t.Errorf("rejoin: %+v, %v", got, err)
-	}
-	storetest.State{Record: doneRecord(storetest.Bob1)}.Put(t, observer)
-	if got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1)); err != nil || got.Verdict != store.Done {
-		t.Errorf("begin what is done: %+v, %v", got, err)
+	for _, test := range []struct {
+		before string
+		do     transition
+		want   string
+	}{
+		{"B1 ttl", take, "by B1"},
+		{"B1 ttl", enqueue, "by B1, left ttl"},
+		{"B1 ttl", renew, "nothing"},
+		{"B1 ttl", rejoin, "nothing"},
+		{"B1 ttl | | R B1 1", begin(), "by B1, left ttl, running"},
+		{"B1 ttl | | R B1 1", finish(store.Commit), "nothing"},
+		{"| | D B1", begin(), "done, answer"},
+	} {
+		stateOf(test.before).Put(t, observer)
+		got, want := test.do.run(t, s), outcomeOfText(test.want)
+		if got.round(want); got != want {
+			t.Errorf("%q: got %+v, want %s", test.before, got, test.want)
+		}
 	}
 }
 
@@ -229,16 +220,16 @@ func testRefusedWaitIsPermanentFault(t *testing.T, sentinels *redistest.Sentinel
 	t.Cleanup(func() { _ = rdb.Close() })
 	s := newReplicatedStore(t, rdb, twoReplicas)
 	for _, c := range replicatedCases {
-		c.before.Put(t, observer)
-		granted, err := c.do(t, s)
+		stateOf(c.before).Put(t, observer)
+		err := c.run(t, s)
 		var fault *store.Fault
 		switch {
 		case !c.waits:
-			if !granted || err != nil {
-				t.Errorf("%s: %v, %v", c.name, granted, err)
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
 			}
-		case granted || !errors.As(err, &fault) || fault.Temporary || !fault.Unknown || !strings.HasPrefix(err.Error(), "NOPERM"):
-			t.Errorf("%s: %v, %#v", c.name, granted, err)
+		case !errors.As(err, &fault) || fault.Temporary || !fault.Unknown || !strings.HasPrefix(err.Error(), "NOPERM"):
+			t.Errorf("%s: %#v", c.name, err)
 		case strings.Contains(err.Error(), "alice"):
 			t.Errorf("%s: %v contains the name of the user", c.name, err)
 		}

@@ -1,14 +1,11 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/script"
@@ -99,63 +96,36 @@ func TestRedirectsWithReplicas(t *testing.T) {
 	suite.Full(t, "repeats redirects where replicas have to acknowledge commands")
 	t.Parallel()
 	cluster := startReplicatedCluster(t)
-	t.Run("a slot has moved, and the client has the old slots", func(t *testing.T) {
-		m := newMovingSlot(t, cluster, false)
-		first := m.Request(m.tag + "first")
-		s := m.replicatedStore(t, func(o *redis.ClusterOptions) {
-			before := m.slots(t)
-			o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
-				if m.Sent(m.from, first.Token) == 0 {
-					return before, nil
-				}
-				return m.slots(t), nil
-			}
-		})
+	t.Run("a slot has moved", func(t *testing.T) {
+		m := newMovingSlot(t, cluster, true)
+		s := m.replicatedStore(t, oneReplica)
 		m.Cluster.MoveSlot(m.tag, m.to)
-		if got := answerOf(s.Take(t.Context(), first)); got != "granted" {
-			t.Errorf("got %q", got)
-		}
-		if n := m.Sent(m.from, first.Token); n != 1 {
-			t.Errorf("the command was sent to the old master %d times", n)
-		}
 		all, free := m.questions(t, s, "")
 		m.ask(t, s, all...)
-		m.mustHold(t, append(free, first))
+		m.mustHold(t, free)
 	})
-	for name, together := range map[string]bool{"alone": false, "in a batch": true} {
-		t.Run("a slot has moved, "+name, func(t *testing.T) {
-			m := newMovingSlot(t, cluster, together)
-			s := m.replicatedStore(t)
-			m.Cluster.MoveSlot(m.tag, m.to)
-			all, free := m.questions(t, s, "")
-			m.ask(t, s, all...)
-			m.mustHold(t, free)
-		})
-		t.Run("a slot is moving, "+name, func(t *testing.T) {
-			m := newMovingSlot(t, cluster, together)
-			s := m.replicatedStore(t)
-			mine := m.Request(m.tag + "mine")
-			if got := answerOf(s.Take(t.Context(), mine)); got != "granted" {
-				t.Fatal(got)
-			}
-			all, free := m.questions(t, s, "")
-			on := m.Cluster.BeginMove(m.tag, m.to)
-			m.moveAll(t, on)
-			newCommands := monitor(t, m.to)
-			m.ask(t, s, append(all, question{"renew", []string{"held, -1 waiting"}, func(done func(string)) {
-				s.Store.Renew(mine.Renew(), func(got store.Renewal, err error) { done(renewalOf(got, err)) })
-			}})...)
-			commands := newCommands()
-			if asked, waits := len(named(commands, "ASKING")), len(named(commands, "WAIT")); asked < len(all)/2+1 || waits == 0 || !together && waits < asked {
-				t.Errorf("%d times ASKING, %d times WAIT", asked, waits)
-			}
-			on.Finish()
-			m.mustHold(t, append(free, mine))
-		})
-	}
+	t.Run("a slot is moving", func(t *testing.T) {
+		m := newMovingSlot(t, cluster, false)
+		s := m.replicatedStore(t, oneReplica)
+		mine := m.Request(m.tag + "mine")
+		if got := answerOf(s.Take(t.Context(), mine)); got != "granted" {
+			t.Fatal(got)
+		}
+		all, free := m.questions(t, s, "")
+		on := m.Cluster.BeginMove(m.tag, m.to)
+		m.moveAll(t, on)
+		newCommands := monitor(t, m.to)
+		m.ask(t, s, append(all, question{"renew", []string{"held, -1 waiting"}, renewalTo(s, mine)})...)
+		commands := newCommands()
+		if asked, waits := len(named(commands, "ASKING")), len(named(commands, "WAIT")); asked < len(all)/2+1 || waits < asked {
+			t.Errorf("%d times ASKING, %d times WAIT", asked, waits)
+		}
+		on.Finish()
+		m.mustHold(t, append(free, mine))
+	})
 	t.Run("too few replicas of the new master", func(t *testing.T) {
 		m := newMovingSlot(t, cluster, false)
-		s := m.replicatedStoreWith(t, withTimeout(oneReplica, time.Second)) // the whole timeout passes
+		s := m.replicatedStore(t, withTimeout(oneReplica, time.Second)) // the whole timeout passes
 		r := m.Request(m.tag + "free")
 		m.Cluster.MoveSlot(m.tag, m.to)
 		m.to.RefuseReplicas(true)
@@ -171,26 +141,11 @@ func TestRedirectsWithReplicas(t *testing.T) {
 	})
 }
 
-// slots returns the present slots of the cluster.
-func (m *movingSlot) slots(t *testing.T) []redis.ClusterSlot {
-	t.Helper()
-	slots, err := m.direct.ClusterSlots(t.Context()).Result() //nolint:staticcheck // its answer is what ClusterOptions takes
-	if err != nil {
-		t.Error(err)
-	}
-	return slots
-}
-
 // replicatedStore is movingSlot.store for a store that waits until a replica has acknowledged
 // a grant.
-func (m *movingSlot) replicatedStore(t *testing.T, configure ...func(*redis.ClusterOptions)) *syncStore {
+func (m *movingSlot) replicatedStore(t *testing.T, replicas command.Replicas) *syncStore {
 	t.Helper()
-	return m.replicatedStoreWith(t, oneReplica, configure...)
-}
-
-func (m *movingSlot) replicatedStoreWith(t *testing.T, replicas command.Replicas, configure ...func(*redis.ClusterOptions)) *syncStore {
-	t.Helper()
-	s := newReplicatedStore(t, m.Client(t, append([]func(*redis.ClusterOptions){storetest.SlowClusterReads}, configure...)...), replicas)
+	s := newReplicatedStore(t, m.Client(t, storetest.SlowClusterReads), replicas)
 	if got := answerOf(s.Take(t.Context(), m.Request(m.stays+"known"+m.Next()))); got != "granted" {
 		t.Fatal(got)
 	}

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,76 +20,36 @@ import (
 // time that is, is tested in package pipeline.
 func TestLeaseCountsFromSend(t *testing.T) {
 	t.Parallel()
-	kept := storetest.Request(storetest.Me1)
-	kept.Rejoin = storetest.Me2
-	for name, do := range map[string]func(*syncStore) (time.Time, error){
-		"take": func(s *syncStore) (time.Time, error) {
-			got, err := s.Take(t.Context(), storetest.Request(storetest.Me1))
-			return got.Since, err
-		},
-		"enqueue": func(s *syncStore) (time.Time, error) {
-			got, err := s.Enqueue(t.Context(), storetest.Request(storetest.Me1))
-			return got.Since, err
-		},
-		"begin": func(s *syncStore) (time.Time, error) {
-			got, err := s.Enqueue(t.Context(), storetest.AttemptRequest(storetest.Me1))
-			return got.Since, err
-		},
-		"renew": func(s *syncStore) (time.Time, error) {
-			got, err := s.Renew(t.Context(), storetest.Request(storetest.Me1))
-			return got.Since, err
-		},
-		"shared": func(s *syncStore) (time.Time, error) {
-			got, err := s.Enqueue(t.Context(), sharedRequest(0))
-			return got.Since, err
-		},
-		"renew shared": func(s *syncStore) (time.Time, error) {
-			got, err := s.Renew(t.Context(), sharedRequest(0))
-			return got.Since, err
-		},
-		"kept": func(s *syncStore) (time.Time, error) {
-			got, err := s.Release(t.Context(), kept)
-			return got.Since, err
-		},
+	for name, test := range map[string]struct {
+		do     transition
+		before string
+	}{
+		"take": {take, ""}, "enqueue": {enqueue, "A1 ttl"}, "begin": {begin(), "A1 ttl"}, "renew": {renew, "A1 ttl"}, "kept": {rejoin, "A1 ttl"},
+		"shared":       {asking(permit), "shared ttl | | | A1/2=ttl"},
+		"renew shared": {renewing(permit), "shared ttl | | | A1/2=ttl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, proxy, direct := behindProxy(t)
-			load := storetest.Request(storetest.Bob1) // the server loads the scripts
-			load.Key = "load"
-			_, _ = s.Enqueue(t.Context(), load)
-			_, _ = s.Renew(t.Context(), load)
-			_, _ = s.Release(t.Context(), load)
-			load.Attempt = storetest.AttemptRequest(storetest.Bob1).Attempt
-			_, _ = s.Enqueue(t.Context(), load)
-			loadShared := sharedRequest(0)
-			loadShared.Key = "load"
-			_, _ = s.Enqueue(t.Context(), loadShared)
-			_, _ = s.Renew(t.Context(), loadShared)
-			if strings.Contains(name, "shared") {
-				storetest.State{Value: storetest.Marker, TTL: storetest.TTL, Shared: leases{storetest.MePermit1: storetest.TTL}}.Put(t, direct)
-			} else if name != "take" {
-				storetest.State{Value: storetest.Me1, TTL: storetest.TTL}.Put(t, direct)
+			for range 2 { // the server loads the scripts
+				stateOf(test.before).Put(t, direct)
+				test.do.run(t, s)
 			}
+			stateOf(test.before).Put(t, direct)
 			release, seen := proxy.HoldCommand(redistest.Named("SET", "EVALSHA"))
-			type lease struct {
-				since time.Time
-				err   error
-			}
-			granted, begun := make(chan lease, 1), time.Now()
+			ended, begun := make(chan error, 1), time.Now()
 			go func() {
-				since, err := do(s)
-				granted <- lease{since, err}
+				_, err := test.do(t, s)
+				ended <- err
 			}()
 			suite.AwaitClosed(t, "the command is sent", seen)
 			sent := time.Now()
 			release()
-			got := suite.Receive(t, "the lease", granted)
-			if got.err != nil {
-				t.Fatal(got.err)
+			if err := suite.Receive(t, "the lease", ended); err != nil {
+				t.Fatal(err)
 			}
-			if got.since.Before(begun) || got.since.After(sent) {
-				t.Errorf("the lease counts from %v after the call, which was sent after %v", got.since.Sub(begun), sent.Sub(begun))
+			if s.since.Before(begun) || s.since.After(sent) {
+				t.Errorf("the lease counts from %v after the call, which was sent after %v", s.since.Sub(begun), sent.Sub(begun))
 			}
 		})
 	}

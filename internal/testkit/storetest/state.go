@@ -37,20 +37,28 @@ func (s State) WantRecordTTL() time.Duration { return cmp.Or(s.RecordTTL, Keep) 
 // Put replaces the keys of the lock by the state.
 func (s State) Put(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
+	s.PutAt(t, rdb, LockName)
+	rdb.Del(t.Context(), FenceName)
+}
+
+// PutAt replaces the keys of another lock, except the fence, by the state.
+func (s State) PutAt(t *testing.T, rdb redis.UniversalClient, lock string) {
+	t.Helper()
+	queue, record, shared := "{"+lock+"}:q", "{"+lock+"}:r", "{"+lock+"}:s"
 	pipe := rdb.TxPipeline()
-	pipe.Del(t.Context(), LockName, QueueName, FenceName, RecordName, SharedName)
+	pipe.Del(t.Context(), lock, queue, record, shared)
 	if s.Value != "" {
-		pipe.Set(t.Context(), LockName, s.Value, s.TTL)
+		pipe.Set(t.Context(), lock, s.Value, s.TTL)
 	}
 	for _, token := range s.Queue {
-		pipe.RPush(t.Context(), QueueName, token)
+		pipe.RPush(t.Context(), queue, token)
 	}
-	pipe.PExpire(t.Context(), QueueName, s.queueTTL())
+	pipe.PExpire(t.Context(), queue, s.queueTTL())
 	if s.Record != nil {
-		pipe.HSet(t.Context(), RecordName, s.Record)
-		pipe.PExpire(t.Context(), RecordName, s.WantRecordTTL())
+		pipe.HSet(t.Context(), record, s.Record)
+		pipe.PExpire(t.Context(), record, s.WantRecordTTL())
 	}
-	s.PutShared(t.Context(), pipe, SharedName)
+	s.PutShared(t.Context(), pipe, shared)
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -88,26 +96,36 @@ func (s State) HasShared(found map[string]time.Duration) bool {
 // Check fails the test unless the keys of the lock have the state.
 func (s State) Check(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
-	value, _ := rdb.Get(t.Context(), LockName).Result()
-	left := rdb.PTTL(t.Context(), LockName).Val()
-	if value != s.Value || (value != "" && !IsTTL(left, s.TTL)) {
-		t.Errorf("the lock is %q for %v, want %q for %v", value, left, s.Value, s.TTL)
+	if found := FoundAt(t, rdb, LockName); !s.Is(found) {
+		t.Errorf("the state is\n%+v, want\n%+v", found, s)
 	}
-	queue := rdb.LRange(t.Context(), QueueName, 0, -1).Val()
-	left = rdb.PTTL(t.Context(), QueueName).Val()
-	if !slices.Equal(queue, s.Queue) || (len(queue) > 0 && !IsTTL(left, s.queueTTL())) {
-		t.Errorf("the queue is %q for %v, want %q for %v", queue, left, s.Queue, s.queueTTL())
+}
+
+// FoundAt returns the state of a lock in Redis. Its times are those that are left.
+func FoundAt(t *testing.T, rdb redis.UniversalClient, lock string) State {
+	t.Helper()
+	queue, record, shared := "{"+lock+"}:q", "{"+lock+"}:r", "{"+lock+"}:s"
+	pipe := rdb.Pipeline()
+	value, ttl := pipe.Get(t.Context(), lock), pipe.PTTL(t.Context(), lock)
+	tokens, queueTTL := pipe.LRange(t.Context(), queue, 0, -1), pipe.PTTL(t.Context(), queue)
+	fields, recordTTL := pipe.HGetAll(t.Context(), record), pipe.PTTL(t.Context(), record)
+	leases, sharedTTL := pipe.ZRangeWithScores(t.Context(), shared, 0, -1), pipe.PTTL(t.Context(), shared)
+	_, _ = pipe.Exec(t.Context()) // fails if there is no lock
+	if len(leases.Val()) > 0 && sharedTTL.Val() < 0 {
+		t.Errorf("the set of shared leases has the TTL %v", sharedTTL.Val())
 	}
-	record := rdb.HGetAll(t.Context(), RecordName).Val()
-	left = rdb.PTTL(t.Context(), RecordName).Val()
-	if !maps.Equal(record, s.Record) || (len(record) > 0 && !IsTTL(left, s.WantRecordTTL())) {
-		t.Errorf("the record is %q for %v, want %q for %v", record, left, s.Record, s.WantRecordTTL())
+	return State{
+		Value: value.Val(), TTL: ttl.Val(), Queue: tokens.Val(), QueueTTL: queueTTL.Val(),
+		Record: fields.Val(), RecordTTL: recordTTL.Val(), Shared: SharedOf(leases.Val()),
 	}
-	shared := SharedOf(rdb.ZRangeWithScores(t.Context(), SharedName, 0, -1).Val())
-	left = rdb.PTTL(t.Context(), SharedName).Val()
-	if !s.HasShared(shared) || (len(shared) > 0 && left < 0) {
-		t.Errorf("the shared leases are %v for %v, want %v", shared, left, s.Shared)
-	}
+}
+
+// Is reports whether a state that was found is this one.
+func (s State) Is(found State) bool {
+	return found.Value == s.Value && (s.Value == "" || IsTTL(found.TTL, s.TTL)) &&
+		slices.Equal(found.Queue, s.Queue) && (len(s.Queue) == 0 || IsTTL(found.QueueTTL, s.queueTTL())) &&
+		maps.Equal(found.Record, s.Record) && (len(s.Record) == 0 || IsTTL(found.RecordTTL, s.WantRecordTTL())) &&
+		s.HasShared(found.Shared)
 }
 
 // IsTTL reports whether a key with this remaining TTL had the TTL want at most ten seconds ago. A
