@@ -49,8 +49,7 @@ func TestDelayedSetIsReleasedWhenItsReplyArrives(t *testing.T) {
 	release(t, lock(t, locks, "k")) // loads the script
 	released := executed(t, direct, "evalsha")
 	first, second := delaySet(proxy), delaySet(proxy) // the command is sent twice
-	_, err := locks.TryLock(t.Context(), "k")
-	wantError(t, err, core.ErrUnavailable)
+	wantError(t, errorOf(locks.TryLock(t.Context(), "k")), core.ErrUnavailable)
 	suite.Eventually(t, "the release is executed", func() bool { return executed(t, direct, "evalsha") > released })
 	suite.AwaitClosed(t, "the first SET is held", first.held)
 	for _, set := range []delayedSet{first, second} {
@@ -90,13 +89,10 @@ func TestDelayedSetOfDeadProcessExpires(t *testing.T) {
 	locks := newLocker(t, rdb, core.WithTTL(ttl), core.WithCommandTimeout(500*time.Millisecond))
 	deliver, held := proxy.HoldCommand(redistest.Named("SET"))
 	again, _ := proxy.HoldCommand(redistest.Named("SET"))
-	_, err := locks.TryLock(t.Context(), "k")
-	wantError(t, err, core.ErrUnavailable)
+	wantError(t, errorOf(locks.TryLock(t.Context(), "k")), core.ErrUnavailable)
 	suite.AwaitClosed(t, "the SET is held", held)
-	if err := locks.Close(t.Context()); err != nil { // waits for all its commands
-		t.Fatal(err)
-	}
-	_ = rdb.Close() // the process has ended
+	noError(t, locks.Close(t.Context())) // waits for all its commands
+	_ = rdb.Close()                      // the process has ended
 	before, delivered := executed(t, admin, "set"), time.Now()
 	deliver()
 	again()
@@ -133,8 +129,7 @@ func TestLostReplyToReleaseIsNoLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, proxy, rdb := behindProxy(t)
-			events := &recorder{}
-			locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(2*time.Second), core.WithObserver(events.record))
+			locks, events := observed(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(2*time.Second))
 			release(t, lock(t, locks, "k")) // loads the script
 			lease := lock(t, locks, "k")
 			dropped := proxy.DropReply(redistest.Named("EVALSHA"), mode)

@@ -46,42 +46,30 @@ func testAttempt(t *testing.T, servers *deployment) {
 	if !ok || inner != a {
 		t.Error("the context of the attempt does not carry the attempt")
 	}
-	_, err := other.Begin(t.Context(), "order", []byte("f"))
-	wantError(t, err, core.ErrBusy)
-	_, err = other.Begin(t.Context(), "order", []byte("g"))
-	wantError(t, err, core.ErrMismatch)
+	wantError(t, errorOf(other.Begin(t.Context(), "order", []byte("f"))), core.ErrBusy)
+	wantError(t, errorOf(other.Begin(t.Context(), "order", []byte("g"))), core.ErrMismatch)
 	release(t, lock(t, other, "order")) // the lock with the same key is another lock
 
 	release(t, a.Lease())
-	_, err = other.Begin(t.Context(), "order", []byte("f"))
-	wantError(t, err, core.ErrBusy) // Release on the lease of an attempt does nothing
+	wantError(t, errorOf(other.Begin(t.Context(), "order", []byte("f"))), core.ErrBusy) // Release on the lease of an attempt does nothing
 	for range 2 {
-		if err := a.Commit(t.Context(), []byte("answer")); err != nil {
-			t.Errorf("commit: %v", err)
-		}
+		noError(t, a.Commit(t.Context(), []byte("answer")))
 	}
-	if err := a.Abort(t.Context()); err != nil { // does nothing after the commit
-		t.Errorf("abort: %v", err)
-	}
+	noError(t, a.Abort(t.Context())) // does nothing after the commit
 	if a.Lease().Context().Err() == nil {
 		t.Error("the context has not ended with the attempt")
 	}
 	wantReplay(t, locks, "order", "answer")
 	wantReplay(t, other, "order", "answer")
-	_, err = locks.Begin(t.Context(), "order", []byte("g"))
-	wantError(t, err, core.ErrMismatch)
+	wantError(t, errorOf(locks.Begin(t.Context(), "order", []byte("g"))), core.ErrMismatch)
 }
 
 func testReplayedAttemptCannotBeEnded(t *testing.T, servers *deployment) {
 	t.Helper()
 	locks := servers.newLocker(t, servers.Client(t))
-	if err := begin(t, locks, "k").Commit(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, begin(t, locks, "k").Commit(t.Context(), nil))
 	a, err := locks.Begin(t.Context(), "k", []byte("f"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if a.Lease() != nil || a.Number() != 0 || a.Decision() != core.Undecided {
 		t.Errorf("lease %v, attempt %d", a.Lease(), a.Number())
 	}
@@ -111,21 +99,16 @@ func testEndingsOfAnAttempt(t *testing.T, servers *deployment) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			locks := servers.newLocker(t, servers.Client(t), core.WithMaxRecord(10))
-			if err := test.end(begin(t, locks, name), t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, test.end(begin(t, locks, name), t.Context()))
 			if test.next == nil {
 				_ = begin(t, locks, name).Abort(t.Context())
 				return
 			}
-			_, err := locks.Begin(t.Context(), name, []byte("f"))
-			wantError(t, err, test.next)
+			wantError(t, errorOf(locks.Begin(t.Context(), name, []byte("f"))), test.next)
 		})
 	}
 	locks := servers.newLocker(t, servers.Client(t), core.WithMaxRecord(10))
-	if err := begin(t, locks, "at the limit").Commit(t.Context(), []byte("0123456789")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, begin(t, locks, "at the limit").Commit(t.Context(), []byte("0123456789")))
 	wantReplay(t, locks, "at the limit", "0123456789")
 }
 
@@ -135,13 +118,9 @@ func testNestedAttemptIsPartOfTheOuter(t *testing.T, servers *deployment) {
 	outer := begin(t, locks, "k")
 	ctx := lock(t, locks, "another").Context()
 	between, err := locks.Lock(outer.Lease().Context(), "between")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	inner, err := locks.Begin(between.Context(), "k", []byte("g"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if found, _ := core.AttemptFromContext(inner.Lease().Context()); found != inner {
 		t.Error("the context of the inner attempt does not carry the attempt")
 	}
@@ -149,15 +128,10 @@ func testNestedAttemptIsPartOfTheOuter(t *testing.T, servers *deployment) {
 	if outer.Decision() != core.Uncertain || inner.Decision() != core.Uncertain {
 		t.Errorf("decided %v outside, %v inside", outer.Decision(), inner.Decision())
 	}
-	if err := inner.Commit(t.Context(), []byte("inner")); err != nil {
-		t.Errorf("commit of the inner attempt: %v", err)
-	}
-	_, err = locks.Begin(ctx, "k", []byte("f"))
-	wantError(t, err, core.ErrBusy)
+	noError(t, inner.Commit(t.Context(), []byte("inner")))
+	wantError(t, errorOf(locks.Begin(ctx, "k", []byte("f"))), core.ErrBusy)
 	release(t, between)
-	if err := outer.Commit(t.Context(), []byte("outer")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, outer.Commit(t.Context(), []byte("outer")))
 	wantReplay(t, locks, "k", "outer")
 }
 
@@ -178,11 +152,9 @@ func TestKeysOfAttempts(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	for key, want := range map[string]error{"": core.ErrNoKey, strings.Repeat("x", 5000): core.ErrInvalidKey} {
-		_, err := locks.Begin(t.Context(), key, nil)
-		wantError(t, err, want)
+		wantError(t, errorOf(locks.Begin(t.Context(), key, nil)), want)
 		wantError(t, locks.Resolve(t.Context(), key, core.Forget(), anAttempt(t)), want)
-		_, err = locks.Outcome(t.Context(), key)
-		wantError(t, err, want)
+		wantError(t, errorOf(locks.Outcome(t.Context(), key)), want)
 	}
 	keys := map[string]bool{}
 	for _, parts := range [][3]string{
@@ -204,12 +176,8 @@ func TestKeysOfAttempts(t *testing.T) {
 func TestClosedLockerBeginsNoAttempt(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, redistest.Reuse(t).Client(t))
-	if err := locks.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_, err := locks.Begin(t.Context(), "k", nil)
-	wantError(t, err, core.ErrClosed)
+	noError(t, locks.Close(t.Context()))
+	wantError(t, errorOf(locks.Begin(t.Context(), "k", nil)), core.ErrClosed)
 	wantError(t, locks.Resolve(t.Context(), "k", core.Forget(), anAttempt(t)), core.ErrClosed)
-	_, err = locks.Outcome(t.Context(), "k")
-	wantError(t, err, core.ErrClosed)
+	wantError(t, errorOf(locks.Outcome(t.Context(), "k")), core.ErrClosed)
 }

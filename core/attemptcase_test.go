@@ -18,8 +18,7 @@ import (
 // *bytes.Buffer from a pool.
 func testBufferIsReusedAfterCommit(t *testing.T, servers *deployment) {
 	t.Helper()
-	var events recorder
-	locks := servers.newLocker(t, servers.Client(t), core.WithWait(20*time.Second), core.WithObserver(events.record))
+	locks, events := servers.observed(t, servers.Client(t), core.WithWait(20*time.Second))
 	a := begin(t, locks, "k")
 	var group sync.WaitGroup
 	got := make(chan *core.Attempt, 1)
@@ -32,9 +31,7 @@ func testBufferIsReusedAfterCommit(t *testing.T, servers *deployment) {
 	})
 	suite.Eventually(t, "the duplicate waits", func() bool { return len(events.of(core.Waiting)) == 1 })
 	buffer := []byte("answer")
-	if err := a.Commit(t.Context(), buffer); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, a.Commit(t.Context(), buffer))
 	duplicate := suite.Receive(t, "the duplicate returns", got)
 	group.Wait()
 	copy(buffer, "REUSED")
@@ -104,9 +101,7 @@ func testAbortAtShutdown(t *testing.T, servers *deployment) {
 	defer cancel()
 	_ = locks.Close(ctx)
 	suite.AwaitClosed(t, "the lease ends", a.Lease().Context().Done())
-	if err := a.Abort(t.Context()); err != nil {
-		t.Fatalf("abort: %v", err)
-	}
+	noError(t, a.Abort(t.Context()))
 	other := servers.newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
 	next, err := other.Begin(t.Context(), "k", []byte("f"))
 	if err != nil {
@@ -156,18 +151,14 @@ func TestNoEffectEnds(t *testing.T) {
 		{[]core.Decision{core.NoEffect, core.Undecided, core.DropAnswer}, core.DropAnswer},
 	} {
 		attempt, err := locks.Begin(t.Context(), "k", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for _, decided := range test.decided {
 			attempt.Decide(decided)
 		}
 		if got := attempt.Decision(); got != test.want {
 			t.Errorf("%v: %v, want %v", test.decided, got, test.want)
 		}
-		if err := attempt.Abort(t.Context()); err != nil {
-			t.Error(err)
-		}
+		noError(t, attempt.Abort(t.Context()))
 	}
 }
 
@@ -227,11 +218,8 @@ func testAttemptOutlivesRetention(t *testing.T, servers *deployment) {
 		})
 	}
 	other := servers.newLocker(t, servers.Client(t), opts...)
-	_, err := other.Begin(t.Context(), "ends", []byte("g"))
-	wantError(t, err, core.ErrMismatch)
-	if err := ends.Commit(t.Context(), []byte("answer")); err != nil {
-		t.Fatal(err)
-	}
+	wantError(t, errorOf(other.Begin(t.Context(), "ends", []byte("g"))), core.ErrMismatch)
+	noError(t, ends.Commit(t.Context(), []byte("answer")))
 	if n := len(events.of(core.Restored)); n != 0 {
 		t.Error("the observer received Restored, but the record was not lost")
 	}
@@ -239,8 +227,7 @@ func testAttemptOutlivesRetention(t *testing.T, servers *deployment) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = locks.Close(ended) // as the death of the process
-	_, err = other.Begin(t.Context(), "dies", []byte("f"))
-	wantError(t, err, core.ErrInterrupted)
+	wantError(t, errorOf(other.Begin(t.Context(), "dies", []byte("f"))), core.ErrInterrupted)
 }
 
 // The key of a plain lock must not equal the key of an attempt's lock.

@@ -26,9 +26,7 @@ func TestAttemptOutlivesItsCallersContext(t *testing.T) {
 		} {
 			ctx, cancel := end(context.WithValue(t.Context(), name{}, "trace"))
 			attempt, err := locks.With(core.WithClientCancel(cancels)).Begin(ctx, "key", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			cancel()
 			inside := attempt.Lease().Context()
 			_, hasDeadline := inside.Deadline()
@@ -96,15 +94,11 @@ func TestAttemptsWithoutClient(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(from)
 		attempt, err := l.Begin(ctx, key, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return caller{cancel, attempt}
 	}
 	outer, err := locks.With(core.WithTTL(300*time.Millisecond)).Lock(t.Context(), "outer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	one := begin(locks.Locker, t.Context(), "one")
 	inside := begin(locks.Locker, one.attempt.Lease().Context(), "inside")
 	cancelled := begin(locks.With(core.WithClientCancel(true)), t.Context(), "two")
@@ -123,9 +117,7 @@ func TestAttemptsWithoutClient(t *testing.T) {
 	<-under.attempt.Lease().Context().Done()
 	want(2, "a lock outside is lost")
 	for _, c := range []caller{inside, one, cancelled, under} {
-		if err := c.attempt.Abort(t.Context()); err != nil {
-			t.Error(err)
-		}
+		noError(t, c.attempt.Abort(t.Context()))
 		c.cancel()
 	}
 	want(0, "all have ended")
@@ -137,20 +129,10 @@ func TestDetachedAttemptOutlivesTheLockOutside(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	lease, err := locks.Lock(t.Context(), "outside")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	attempt, err := locks.Begin(context.WithoutCancel(lease.Context()), "key", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := attempt.Lease().Context().Err(); err != nil {
-		t.Errorf("the lock outside is released, and the attempt has ended: %v", err)
-	}
-	if err := attempt.Abort(t.Context()); err != nil {
-		t.Error(err)
-	}
+	noError(t, err)
+	noError(t, lease.Release(t.Context()))
+	noError(t, attempt.Lease().Context().Err())
+	noError(t, attempt.Abort(t.Context()))
 }

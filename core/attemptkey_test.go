@@ -12,25 +12,18 @@ import (
 // The lease and the events have the key of the lock.
 func TestKeyOfAnAttempt(t *testing.T) {
 	t.Parallel()
-	var events recorder
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record))
+	locks, events := observed(t, newEmbedded(t))
 	var none *core.Attempt
 	if none.Key() != "" {
 		t.Errorf("no attempt has the key %q", none.Key())
 	}
 	a := begin(t, locks, "k")
 	inner, err := locks.Begin(a.Lease().Context(), "k", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	wantError(t, forget(t, locks, a.Key()), core.ErrBusy)
-	if err := a.Commit(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, a.Commit(t.Context(), nil))
 	replay, err := locks.Begin(t.Context(), "k", []byte("f"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for name, attempt := range map[string]*core.Attempt{"running": a, "nested": inner, "replayed": replay} {
 		if attempt.Key() != "k" {
 			t.Errorf("the %s attempt has the key %q", name, attempt.Key())
@@ -51,12 +44,9 @@ func TestBeginUnderPlainLockOfItsKeyIsBusy(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	lease := lock(t, locks, "i:k")
-	_, err := locks.Begin(lease.Context(), "k", []byte("f"))
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(locks.Begin(lease.Context(), "k", []byte("f"))), core.ErrBusy)
 	release(t, lease)
-	if err := begin(t, locks, "k").Commit(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
+	noError(t, begin(t, locks, "k").Commit(t.Context(), nil))
 }
 
 // The Locker refuses to resolve its own attempt while the attempt runs, although the lease
@@ -72,9 +62,7 @@ func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment)
 	if outcome, _ := core.OutcomeOf(err); outcome.RetryAfter != 7*time.Second {
 		t.Errorf("retry after %v", outcome.RetryAfter)
 	}
-	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
-		t.Error(err)
-	}
+	noError(t, a.Commit(t.Context(), []byte("answer")))
 	wantReplay(t, locks, "k", "answer")
 }
 
@@ -83,19 +71,14 @@ func testNumberAfterAbortedRerun(t *testing.T, servers *deployment) {
 	t.Helper()
 	reject := servers.newLocker(t, servers.Client(t))
 	rerun := reject.With(core.WithInterrupted(core.Rerun))
-	if err := begin(t, rerun, "k").Interrupt(t.Context()); err != nil { // as a crash does
-		t.Fatal(err)
-	}
+	noError(t, begin(t, rerun, "k").Interrupt(t.Context())) // as a crash does
 	for range 2 {
 		again := begin(t, rerun, "k")
 		if again.Number() != 2 {
 			t.Errorf("attempt %d", again.Number())
 		}
-		if err := again.Abort(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		_, err := reject.Begin(t.Context(), "k", []byte("f"))
-		wantError(t, err, core.ErrInterrupted)
+		noError(t, again.Abort(t.Context()))
+		wantError(t, errorOf(reject.Begin(t.Context(), "k", []byte("f"))), core.ErrInterrupted)
 	}
 }
 
@@ -105,27 +88,17 @@ func TestAttemptsOnAnEmbeddedRedis(t *testing.T) {
 	rdb := newEmbedded(t)
 	locks, other := newLocker(t, rdb), newLocker(t, rdb)
 	a := begin(t, locks, "k")
-	_, err := other.Begin(t.Context(), "k", []byte("f"))
-	wantError(t, err, core.ErrBusy)
-	_, err = other.Begin(t.Context(), "k", []byte("g"))
-	wantError(t, err, core.ErrMismatch)
+	wantError(t, errorOf(other.Begin(t.Context(), "k", []byte("f"))), core.ErrBusy)
+	wantError(t, errorOf(other.Begin(t.Context(), "k", []byte("g"))), core.ErrMismatch)
 	wantError(t, forget(t, other, "k"), core.ErrBusy)
-	if err := a.Commit(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
+	noError(t, a.Commit(t.Context(), nil))
 	wantReplay(t, other, "k", "")
-	if err := begin(t, locks, "i").Interrupt(t.Context()); err != nil {
-		t.Error(err)
-	}
-	_, err = other.Begin(t.Context(), "i", []byte("f"))
-	wantError(t, err, core.ErrInterrupted)
+	noError(t, begin(t, locks, "i").Interrupt(t.Context()))
+	wantError(t, errorOf(other.Begin(t.Context(), "i", []byte("f"))), core.ErrInterrupted)
 	again := begin(t, other.With(core.WithInterrupted(core.Rerun), core.WithFencing(true)), "i")
 	if again.Number() != 2 || again.Lease().Fence() == 0 {
 		t.Errorf("attempt %d with the fence %d", again.Number(), again.Lease().Fence())
 	}
-	if err := again.Seal(t.Context()); err != nil {
-		t.Error(err)
-	}
-	_, err = other.Begin(t.Context(), "i", []byte("f"))
-	wantError(t, err, core.ErrUnreplayable)
+	noError(t, again.Seal(t.Context()))
+	wantError(t, errorOf(other.Begin(t.Context(), "i", []byte("f"))), core.ErrUnreplayable)
 }

@@ -17,15 +17,11 @@ func testRecordLivesForItsRetention(t *testing.T, servers *deployment) {
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb)
 	short := locks.With(core.WithRetention(time.Minute))
-	if err := begin(t, locks, "day").Commit(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, begin(t, locks, "day").Commit(t.Context(), nil))
 	if ttl := rdb.PTTL(t.Context(), servers.companion("i:day", "r")).Val(); ttl < 24*time.Hour-time.Minute || ttl > 24*time.Hour {
 		t.Errorf("kept for %v", ttl)
 	}
-	if err := begin(t, short, "short").Commit(t.Context(), []byte("answer")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, begin(t, short, "short").Commit(t.Context(), []byte("answer")))
 	if ttl := rdb.PTTL(t.Context(), servers.companion("i:short", "r")).Val(); ttl < 30*time.Second || ttl > time.Minute {
 		t.Errorf("kept for %v", ttl)
 	}
@@ -49,9 +45,7 @@ func testRecordLivesAsLongAsTheLease(t *testing.T, servers *deployment) {
 		if ttl := rdb.PTTL(t.Context(), servers.companion("i:k", "r")).Val(); ttl < 50*time.Second || ttl > time.Minute {
 			t.Errorf("%s the record is kept for %v", when, ttl)
 		}
-		if err := a.Commit(t.Context(), nil); err != nil { // does nothing in the second round
-			t.Fatal(err)
-		}
+		noError(t, a.Commit(t.Context(), nil)) // does nothing in the second round
 	}
 }
 
@@ -81,9 +75,7 @@ func testDuplicatesWaitForTheAnswer(t *testing.T, servers *deployment) {
 		}
 	}
 	suite.Eventually(t, "all duplicates wait", func() bool { return len(events.of(core.Waiting)) == 60 })
-	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, a.Commit(t.Context(), []byte("answer")))
 	group.Wait()
 	if replayed.Load() != 60 {
 		t.Errorf("%d of 60 got the answer", replayed.Load())
@@ -103,9 +95,7 @@ func testRoundTripsOfAnAttempt(t *testing.T, servers *deployment) {
 	t.Helper()
 	proxy := servers.Proxy(t)
 	locks := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)), withoutResend()...)
-	if err := begin(t, locks, "{k}warm").Commit(t.Context(), nil); err != nil { // loads the scripts on the master of the keys
-		t.Fatal(err)
-	}
+	noError(t, begin(t, locks, "{k}warm").Commit(t.Context(), nil)) // loads the scripts on the master of the keys
 	wantCommands := func(what string, want int) {
 		t.Helper()
 		n := 0
@@ -120,9 +110,7 @@ func testRoundTripsOfAnAttempt(t *testing.T, servers *deployment) {
 	proxy.ResetCommands()
 	a := begin(t, locks, "{k}run")
 	wantCommands("begin", 1)
-	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, a.Commit(t.Context(), []byte("answer")))
 	wantCommands("commit", 1)
 	wantReplay(t, locks, "{k}run", "answer")
 	wantCommands("replay", 1)
@@ -136,26 +124,19 @@ func testAttemptThatDied(t *testing.T, servers *deployment) {
 	cancel()
 	_ = dead.Close(ended)
 	locks := servers.newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
-	_, err := locks.Begin(t.Context(), "k", []byte("f"))
-	wantError(t, err, core.ErrInterrupted)
+	wantError(t, errorOf(locks.Begin(t.Context(), "k", []byte("f"))), core.ErrInterrupted)
 	again := begin(t, locks.With(core.WithInterrupted(core.Rerun)), "k")
 	if again.Number() != 2 {
 		t.Errorf("attempt %d", again.Number())
 	}
 	wantError(t, forget(t, locks, "k"), core.ErrBusy)
-	if err := again.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := forget(t, locks, "k"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, again.Interrupt(t.Context()))
+	noError(t, forget(t, locks, "k"))
 	a := begin(t, locks, "k")
 	if a.Number() != 1 {
 		t.Errorf("attempt %d after it was resolved", a.Number())
 	}
-	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, a.Commit(t.Context(), []byte("answer")))
 	wantError(t, forget(t, locks, "k"), core.ErrChanged)
 	wantReplay(t, locks, "k", "answer")
 }

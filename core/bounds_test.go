@@ -77,16 +77,10 @@ func TestLocksWithTheLongestDurations(t *testing.T) {
 			waiter := make(chan error, 1)
 			go func() { waiter <- locks.Do(t.Context(), "k", func(context.Context) error { return nil }) }()
 			suite.Eventually(t, "the second caller waits", func() bool { return len(events.of(core.Waiting)) == 1 })
-			if err := lease.Context().Err(); err != nil {
-				t.Errorf("the context of the lease has ended: %v", err)
-			}
+			noError(t, lease.Context().Err())
 			release(t, lease)
-			if err := suite.Receive(t, "the second caller returns", waiter); err != nil {
-				t.Errorf("the second caller: %v", err)
-			}
-			if err := begin(t, locks, "k").Commit(t.Context(), []byte("answer")); err != nil {
-				t.Errorf("commit: %v", err)
-			}
+			noError(t, suite.Receive(t, "the second caller returns", waiter))
+			noError(t, begin(t, locks, "k").Commit(t.Context(), []byte("answer")))
 			wantReplay(t, locks, "k", "answer")
 			if long := events.of(core.HeldLong); len(long) != 0 {
 				t.Errorf("held long: %+v", long)

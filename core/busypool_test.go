@@ -36,9 +36,7 @@ func testErrorsNameABusyPoolInCluster(t *testing.T, cluster *redistest.Cluster) 
 	t.Helper()
 	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.PoolSize = 2 })
 	master, err := rdb.MasterForKey(t.Context(), "reqlock:k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	wantBusyPool(t, rdb, master, "all 2 connections in the pool")
 }
 
@@ -47,15 +45,12 @@ func testErrorsNameABusyPoolInCluster(t *testing.T, cluster *redistest.Cluster) 
 // Check says what to do.
 func wantBusyPool(t *testing.T, rdb redis.UniversalClient, server *redis.Client, want string) {
 	t.Helper()
-	events := &recorder{}
-	locks := newLocker(t, rdb, core.WithCommandTimeout(500*time.Millisecond), core.WithObserver(events.record))
+	locks, events := observed(t, rdb, core.WithCommandTimeout(500*time.Millisecond))
 	release(t, lock(t, locks, "k")) // then the next caller may send its own commands
 	for range 2 {
 		conn := server.Conn()
 		defer func() { _ = conn.Close() }()
-		if err := conn.Process(t.Context(), ownCommand{redis.NewStatusCmd(t.Context(), "ping")}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, conn.Process(t.Context(), ownCommand{redis.NewStatusCmd(t.Context(), "ping")}))
 	}
 	suite.Eventually(t, "both connections are in use", func() bool {
 		return server.PoolStats().TotalConns == 2 && server.PoolStats().IdleConns == 0

@@ -30,9 +30,7 @@ func setUser(t *testing.T, admin *redis.Client, user, rights, missing string) {
 			rule = append(rule, right)
 		}
 	}
-	if err := admin.Do(t.Context(), rule...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, admin.Do(t.Context(), rule...).Err())
 }
 
 // wantFinding fails the test unless err is an error of Check with all these texts, of the
@@ -65,9 +63,7 @@ func wantFinding(t *testing.T, err error, texts ...string) {
 // closeLocker closes a Locker. Then its Checks have deleted all their keys.
 func closeLocker(t *testing.T, locks *core.Locker) {
 	t.Helper()
-	if err := locks.Close(t.Context()); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	noError(t, locks.Close(t.Context()))
 }
 
 // wantNoKeys fails the test if a server has keys.
@@ -104,12 +100,9 @@ func deadlines(o *redis.Options) { o.ContextTimeoutEnabled = true }
 func TestCheckWarnsOfContextTimeout(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Reuse(t).Client(t)
-	events := &recorder{}
-	locks := newLocker(t, rdb, core.WithObserver(events.record))
+	locks, events := observed(t, rdb)
 	for range 2 {
-		if err := locks.With(core.WithTTL(time.Minute)).Check(t.Context()); err != nil {
-			t.Error(err)
-		}
+		noError(t, locks.With(core.WithTTL(time.Minute)).Check(t.Context()))
 	}
 	warned := events.of(core.Warned)
 	if len(warned) != 1 || !strings.Contains(warned[0].Err.Error(), "set ContextTimeoutEnabled to true") {
@@ -174,9 +167,7 @@ func TestDocumentedRightsSufficeForAttempts(t *testing.T) {
 		}
 	}
 	again, err := locks.Begin(t.Context(), "commit", []byte("f"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if record, ok := again.Replay(); !ok || string(record) != "done" {
 		t.Errorf("replay %q, %v", record, ok)
 	}

@@ -24,9 +24,7 @@ func disabled(command string) []string { return []string{"--rename-command", com
 func configured(name, value string) func(*testing.T, *redis.Client) {
 	return func(t *testing.T, admin *redis.Client) {
 		t.Helper()
-		if err := admin.ConfigSet(t.Context(), name, value).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, admin.ConfigSet(t.Context(), name, value).Err())
 	}
 }
 
@@ -92,13 +90,9 @@ func TestCheckOfBusyServer(t *testing.T) {
 		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
 	})
 	wantFinding(t, newLocker(t, rdb).Check(t.Context()), "SCRIPT KILL")
-	if err := rdb.ScriptKill(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, rdb.ScriptKill(t.Context()).Err())
 	suite.AwaitClosed(t, "the script has ended", running)
-	if err := newLocker(t, rdb).Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	noError(t, newLocker(t, rdb).Check(t.Context()))
 }
 
 func TestCheckWithoutAServer(t *testing.T) {
@@ -126,9 +120,7 @@ func TestCheckWithoutAServer(t *testing.T) {
 		t.Errorf("got %v, %+v", err, outcome)
 	}
 	proxy.HealDropped()
-	if err := newLocker(t, rdb, patient).Check(t.Context()); err != nil {
-		t.Errorf("healed: %v", err)
-	}
+	noError(t, newLocker(t, rdb, patient).Check(t.Context()))
 
 	server.Kill()
 	slow := server.Client(t) // its dialer retries for longer than the command timeout
@@ -142,9 +134,7 @@ func TestCheckWithoutAServer(t *testing.T) {
 func TestCheckOfClosedLocker(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
-	if err := locks.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, locks.Close(t.Context()))
 	err := locks.Check(t.Context())
 	wantError(t, err, core.ErrClosed)
 	if outcome, _ := core.OutcomeOf(err); outcome.Code != "closing" {
@@ -161,9 +151,7 @@ func TestCheckWarnsOfEviction(t *testing.T) {
 	var log bytes.Buffer
 	locks := newLocker(t, rdb, core.WithObserver(events.record),
 		core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))))
-	if err := locks.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, locks.Check(t.Context()))
 	warned := events.of(core.Warned)
 	if len(warned) != 1 || len(events.all()) != 1 || warned[0].Err == nil || warned[0].Key.Raw() != "" {
 		t.Fatalf("events: %+v", events.all())
@@ -196,9 +184,7 @@ func TestConcurrentChecks(t *testing.T) {
 		go func() { failed <- locks.Check(t.Context()) }()
 	}
 	for range 8 {
-		if err := suite.Receive(t, "a check returns", failed); err != nil {
-			t.Error(err)
-		}
+		noError(t, suite.Receive(t, "a check returns", failed))
 	}
 	closeLocker(t, locks)
 	wantNoKeys(t, rdb)

@@ -64,9 +64,7 @@ func TestCheckSurvivesALateCopy(t *testing.T) {
 	admin := server.Client(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(5*time.Second))
-	if err := locks.Check(t.Context()); err != nil { // the server has the scripts now
-		t.Fatal(err)
-	}
+	noError(t, locks.Check(t.Context())) // the server has the scripts now
 	take, _ := proxy.HoldCommand(redistest.Named("SET"))
 	defer take()
 	next, seen := proxy.HoldCommand(redistest.Named("EVAL")) // after the key was released
@@ -77,9 +75,7 @@ func TestCheckSurvivesALateCopy(t *testing.T) {
 	take()
 	suite.Eventually(t, "the late copy locks the key", func() bool { return len(admin.Keys(t.Context(), "*").Val()) > 0 })
 	next()
-	if err := suite.Receive(t, "the check returns", checked); err != nil {
-		t.Error(err)
-	}
+	noError(t, suite.Receive(t, "the check returns", checked))
 }
 
 // Another program deletes all keys.
@@ -120,8 +116,7 @@ func TestUnreadableSubscriptionIsReported(t *testing.T) {
 			}
 			return command == "SUBSCRIBE"
 		})
-		events := &recorder{}
-		locks := newLocker(t, rdb, patient, core.WithObserver(events.record))
+		locks, events := observed(t, rdb, patient)
 		wantFinding(t, locks.Check(t.Context()), "unexpected reply")
 		lease := lock(t, locks, "k")
 		next := startLock(t, locks, "k")

@@ -11,9 +11,7 @@ import (
 // An adapter that reads settings from elsewhere gets the errors of New and of Named.
 func TestAdaptersCanCheckSettings(t *testing.T) {
 	t.Parallel()
-	if err := core.CheckOptions(core.WithTTL(time.Second), core.WithWait(0)); err != nil {
-		t.Errorf("valid options: %v", err)
-	}
+	noError(t, core.CheckOptions(core.WithTTL(time.Second), core.WithWait(0)))
 	for want, err := range map[string]error{
 		"reqlock: WithTTL: 1ms is below 100ms":                        core.CheckOptions(core.WithWait(0), core.WithTTL(time.Millisecond)),
 		"reqlock: CheckOptions: an option is nil":                     core.CheckOptions(nil),
@@ -24,9 +22,7 @@ func TestAdaptersCanCheckSettings(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if err := core.CheckName("account/v1"); err != nil {
-		t.Errorf("a valid name: %v", err)
-	}
+	noError(t, core.CheckName("account/v1"))
 }
 
 // A view may exclude an option that New accepts.
@@ -43,8 +39,6 @@ func TestAdaptersCanCheckSettingsOfAView(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		if err := locks.CheckOptions(core.WithShared(true), core.WithWait(0)); err != nil {
-			t.Errorf("valid options: %v", err)
-		}
+		noError(t, locks.CheckOptions(core.WithShared(true), core.WithWait(0)))
 	}, core.WithFencing(true))
 }

@@ -66,9 +66,7 @@ func TestChecksAtOnceShareOneRun(t *testing.T) {
 		}
 		close(h.release)
 		for _, checked := range stay {
-			if err := <-checked; err != nil {
-				t.Errorf("the run ended with its first caller: %v", err)
-			}
+			noError(t, <-checked)
 		}
 		one := h.sets.Load()
 		if err := h.locks.Check(t.Context()); err != nil || h.sets.Load() != 2*one {
@@ -92,9 +90,7 @@ func TestCheckRunEndsWithItsLastCaller(t *testing.T) {
 			t.Errorf("%d runs began, want another one", n)
 		}
 		close(h.release)
-		if err := <-next; err != nil {
-			t.Error(err)
-		}
+		noError(t, <-next)
 	})
 }
 

@@ -151,8 +151,7 @@ func testClassicRecipe(t *testing.T, servers *deployment) {
 			if !setNX() {
 				t.Fatal("the key is not free")
 			}
-			_, err := locks.TryLock(t.Context(), key)
-			wantError(t, err, core.ErrBusy)
+			wantError(t, errorOf(locks.TryLock(t.Context(), key)), core.ErrBusy)
 			rdb.Del(t.Context(), prefix+key)
 			lease := lock(t, locks, key)
 			if setNX() {
@@ -172,8 +171,7 @@ func testClassicRecipe(t *testing.T, servers *deployment) {
 func testLeaseIsLostToItsOwnToken(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	events := &recorder{}
-	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithObserver(events.record))
+	locks, events := servers.observed(t, rdb, core.WithTTL(4*time.Second))
 	releaseByToken := func(lease *core.Lease) (freed any, err error) {
 		return rdb.Eval(t.Context(), compareAndDelete, []string{servers.name("k")}, lease.Token()).Result()
 	}
@@ -219,8 +217,7 @@ func TestClientsDatabaseIsUsed(t *testing.T) {
 func testOnlyTheFirstWaiterSendsCommands(t *testing.T, servers *deployment) {
 	t.Helper()
 	proxy := servers.Proxy(t)
-	events := &recorder{}
-	locks := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)), core.WithObserver(events.record))
+	locks, events := servers.observed(t, servers.Client(t, redistest.Through(proxy)))
 	lease := lock(t, locks, "k")
 	proxy.ResetCommands()
 	wait := startWaiters(t, locks, events, "k", 50)

@@ -129,9 +129,7 @@ func testTurnsInACrowd(t *testing.T, key string, crowd, others func(t *testing.T
 		go func() { served <- locks.Do(ctx, key, func(context.Context) error { return nil }) }()
 	}
 	for range 3 {
-		if err := suite.Receive(t, "the others are served", served); err != nil {
-			t.Error(err)
-		}
+		noError(t, suite.Receive(t, "the others are served", served))
 	}
 	stop()
 	for range processes * callers {

@@ -31,9 +31,7 @@ func TestProcessesOnClusterHandOverLocks(t *testing.T) {
 	for i := 0; len(turns) < 3 || slices.Min(slices.Collect(maps.Values(turns))) < 16; i++ {
 		key := fmt.Sprint("k", i)
 		master, err := rdb.MasterForKey(t.Context(), servers.name(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		addr := master.Options().Addr
 		if turns[addr] == 16 { // of four keys
 			continue

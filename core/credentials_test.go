@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
@@ -31,8 +30,7 @@ func TestNoErrorContainsArgumentsOfUnknownCommand(t *testing.T) {
 			}
 			server := redistest.Start(t, test.args...)
 			test.options.Addr = server.Addr()
-			events := &recorder{}
-			locks := newLocker(t, secure(t, test.options), patient, core.WithObserver(events.record))
+			locks, events := observed(t, secure(t, test.options), patient)
 			const key = "a-private-key"
 			_, tried := locks.TryLock(t.Context(), key)
 			_, begun := locks.Begin(t.Context(), key, nil)

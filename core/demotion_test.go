@@ -77,9 +77,7 @@ func TestCommitSurvivesDemotionDuringWAIT(t *testing.T) {
 	for d.cluster.MasterOf(fmt.Sprint("reqlock:i:other", other)) != d.master {
 		other++
 	}
-	if err := begin(t, d.locks, fmt.Sprint("other", other)).Commit(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, begin(t, d.locks, fmt.Sprint("other", other)).Commit(t.Context(), nil))
 	attempt := begin(t, d.locks, "k")
 	if err := d.during(t, func() error { return attempt.Commit(context.Background(), []byte("done")) }); err != nil {
 		t.Errorf("commit: %v", err)

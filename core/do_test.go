@@ -67,9 +67,7 @@ func testSeveralKeys(t *testing.T, servers *deployment) {
 			// A nested call finds each key held.
 			return recorded.DoAll(ctx, []string{"c", "a", "b"}, func(context.Context) error { return nil })
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		var taken []string
 		for _, e := range events.of(core.Acquired) {
 			taken = append(taken, e.Key.Raw())
@@ -138,9 +136,7 @@ func TestNestedLockSharesTheLock(t *testing.T) {
 	ctx := outer.Context()
 
 	inner, err := locks.With(core.WithTTL(time.Minute)).Lock(ctx, "k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if inner.Token() != outer.Token() || inner.Key() != "k" || !inner.ValidUntil().Equal(outer.ValidUntil()) {
 		t.Error("the inner lease does not share the lock of the outer lease")
 	}
@@ -156,8 +152,7 @@ func TestNestedLockSharesTheLock(t *testing.T) {
 	wantError(t, err, core.ErrBusy) // between is not nested in the outer lease
 	release(t, deep)
 	release(t, between)
-	_, err = other.TryLock(ctx, "k")
-	wantError(t, err, core.ErrBusy) // another Locker counts as another process
+	wantError(t, errorOf(other.TryLock(ctx, "k")), core.ErrBusy) // another Locker counts as another process
 
 	release(t, outer)
 	again, err := locks.Lock(context.WithoutCancel(ctx), "k")
@@ -180,9 +175,8 @@ func TestNilLeaseDoesNothing(t *testing.T) {
 // or reports its end, and the lock is released once.
 func TestLeaseIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	events := &recorder{}
 	rdb := newEmbedded(t)
-	locks := newLocker(t, rdb, core.WithObserver(events.record))
+	locks, events := observed(t, rdb)
 	lease := lock(t, locks, "k")
 	token := lease.Token()
 	var group sync.WaitGroup
@@ -221,9 +215,7 @@ func testExtend(t *testing.T, servers *deployment) {
 	if err := lease.Extend(t.Context(), 0); err == nil {
 		t.Error("a TTL of 0 is accepted")
 	}
-	if err := lease.Extend(t.Context(), time.Minute); err != nil {
-		t.Error(err)
-	}
+	noError(t, lease.Extend(t.Context(), time.Minute))
 	if left := time.Until(lease.ValidUntil()); left < 50*time.Second || rdb.PTTL(t.Context(), servers.name("k")).Val() < 50*time.Second {
 		t.Errorf("%v left", left)
 	}
@@ -246,8 +238,7 @@ func TestFailOpenIsForFaultsOnly(t *testing.T) {
 	mini := miniredis.RunT(t)
 	rdb := redis.NewClient(&redis.Options{Addr: mini.Addr(), DialerRetries: 1})
 	t.Cleanup(func() { _ = rdb.Close() })
-	events := &recorder{}
-	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithObserver(events.record), core.WithWait(0))
+	locks, events := observed(t, rdb, core.WithFailOpen(true), core.WithWait(0))
 	run := func(ctx context.Context) (ran bool, err error) {
 		err = locks.Do(ctx, "k", func(ctx context.Context) error {
 			_, locked := core.FromContext(ctx)

@@ -18,9 +18,7 @@ func TestEnter(t *testing.T) {
 	key := field("id")
 
 	ctx, done, err := core.Enter(t.Context(), locks, form{"id": "42"}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	lease, ok := core.FromContext(ctx)
 	if !ok || lease.Key() != "42" || rdb.Get(t.Context(), "reqlock:42").Val() != lease.Token() {
 		t.Error("not locked")
@@ -94,9 +92,7 @@ func TestEnterWaitsForWithWait(t *testing.T) {
 		entered <- err
 	}()
 	release(t, lease)
-	if err := suite.Receive(t, "the waiter returns", entered); err != nil {
-		t.Error(err)
-	}
+	noError(t, suite.Receive(t, "the waiter returns", entered))
 	defer func() {
 		if recover() == nil {
 			t.Error("Enter without a key function does not panic")
@@ -110,9 +106,7 @@ func TestLossOfOneKeyEndsTheContext(t *testing.T) {
 	rdb := newEmbedded(t)
 	locks := newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithWait(20*time.Second))
 	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, field("a"), field("b"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer done()
 	redistest.Lose(t, rdb, "the context ends", func() bool { return ctx.Err() != nil }, "reqlock:1")
 	wantError(t, context.Cause(ctx), core.ErrLost)
@@ -121,8 +115,7 @@ func TestLossOfOneKeyEndsTheContext(t *testing.T) {
 func TestLossDuringWaitForNextKeyIsWaitTimeout(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
-	events := &recorder{}
-	locks := newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithObserver(events.record))
+	locks, events := observed(t, rdb, core.WithTTL(4*time.Second))
 	lock(t, locks, "2")
 	result := make(chan error, 1)
 	go func() {
@@ -188,8 +181,7 @@ func TestEndOfLeaseDuringWaitForAnotherIsWaitTimeout(t *testing.T) {
 func TestEnterFailsOpenAndReportsIt(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
-	events := &recorder{}
-	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithObserver(events.record))
+	locks, events := observed(t, rdb, core.WithFailOpen(true))
 	_ = rdb.Close()
 	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1"}, field("a"))
 	done()

@@ -90,9 +90,7 @@ func TestErrorReplyIsAFaultAndNotContention(t *testing.T) {
 			_, err = locks.TryLock(t.Context(), "another")
 			wantErrorReply(t, err, prefix)
 			repair()
-			if err := suite.Receive(t, "the waiter returns", served); err != nil {
-				t.Errorf("the waiter did not wait for the recovery: %v", err)
-			}
+			noError(t, suite.Receive(t, "the waiter returns", served))
 		})
 	}
 }
@@ -147,9 +145,7 @@ func loading(t *testing.T, admin *redis.Client) func() {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	configured("key-load-delay", "50000")(t, admin)
 	reloaded := make(chan struct{})
 	go func() {
@@ -181,9 +177,7 @@ func busy(t *testing.T, admin *redis.Client) func() {
 	})
 	return func() {
 		t.Helper()
-		if err := admin.ScriptKill(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, admin.ScriptKill(t.Context()).Err())
 		suite.AwaitClosed(t, "the script has ended", ended)
 	}
 }
@@ -192,16 +186,10 @@ func busy(t *testing.T, admin *redis.Client) func() {
 func unableToSave(t *testing.T, admin *redis.Client) func() {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "gone")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Mkdir(folder, 0o755))
 	configured("dir", folder)(t, admin)
-	if err := os.Remove(folder); err != nil {
-		t.Fatal(err)
-	}
-	if err := admin.BgSave(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Remove(folder))
+	noError(t, admin.BgSave(t.Context()).Err())
 	suite.Eventually(t, "the save has failed", func() bool {
 		return strings.Contains(admin.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:err")
 	})

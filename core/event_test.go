@@ -27,8 +27,7 @@ func TestEventsOfALock(t *testing.T) {
 		locks := locktest.New(t, core.WithTTL(ttl), core.WithObserver(events.record), core.WithObserver(second.record))
 
 		lease := lock(t, locks.Locker, "k")
-		_, err := locks.TryLock(t.Context(), "k")
-		wantError(t, err, core.ErrBusy)
+		wantError(t, errorOf(locks.TryLock(t.Context(), "k")), core.ErrBusy)
 		next := startLock(t, locks.Locker, "k")
 		locks.AwaitWaiting("k", 1)
 		time.Sleep(4 * ttl)
@@ -83,10 +82,9 @@ func TestEventsOfALock(t *testing.T) {
 
 func TestEventDoesNotPrintItsKey(t *testing.T) {
 	t.Parallel()
-	events := &recorder{}
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record), core.WithObserver(core.SlogObserver(logger)))
+	locks, events := observed(t, newEmbedded(t), core.WithObserver(core.SlogObserver(logger)))
 	const secret = "iban DE02120300000000202051"
 	lease := lock(t, locks, secret)
 	_, _ = locks.TryLock(t.Context(), secret)
@@ -103,9 +101,7 @@ func TestEventDoesNotPrintItsKey(t *testing.T) {
 		t.Error("Raw does not return the key")
 	}
 	asJSON, err := json.Marshal(event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, text := range []string{
 		fmt.Sprint(event), fmt.Sprintf("%+v", event), fmt.Sprintf("%#v", event), event.Key.String(), string(asJSON), log.String(),
 	} {
@@ -177,8 +173,7 @@ func TestSlogObserverWarnsOnce(t *testing.T) {
 	t.Parallel()
 	unavailable := fmt.Errorf("x: %w", core.ErrUnavailable)
 	refusalOf := func(keyErr error) error {
-		events := &recorder{}
-		locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record))
+		locks, events := observed(t, newEmbedded(t))
 		key := core.Func(func(string) (string, error) { return "", keyErr })
 		_, _, err := core.Enter(t.Context(), locks, "", key)
 		if refused := events.of(core.Refused); err == nil || len(refused) != 1 {
@@ -225,7 +220,5 @@ func TestCloseDrains(t *testing.T) {
 	suite.AwaitClosed(t, "the lease ends", lease.Context().Done())
 	wantError(t, context.Cause(lease.Context()), core.ErrClosed)
 	wantError(t, lease.Release(t.Context()), core.ErrClosed)
-	if err := locks.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	noError(t, locks.Close(t.Context()))
 }

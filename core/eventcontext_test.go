@@ -44,28 +44,22 @@ func TestEventHasTheContextOfItsRequest(t *testing.T) {
 		events := &recorder{}
 		locks := locktest.New(t, core.WithTTL(ttl), core.WithObserver(events.record))
 		holder, err := locks.Lock(traced(t.Context(), "holder"), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			release(t, must(locks.Lock(traced(t.Context(), "waiter"), "k")))
 		}()
 		locks.AwaitWaiting("k", 1)
-		_, err = locks.TryLock(traced(t.Context(), "refused"), "k")
-		wantError(t, err, core.ErrBusy)
+		wantError(t, errorOf(locks.TryLock(traced(t.Context(), "refused"), "k")), core.ErrBusy)
 		time.Sleep(4 * ttl)
 		release(t, holder)
 		<-done
 		_, _, err = core.Enter(traced(t.Context(), "no key"), locks.Locker, form{}, field("a"))
 		wantError(t, err, core.ErrNoKey)
-		_, err = locks.LockAll(traced(t.Context(), "empty"), []string{"a", ""})
-		wantError(t, err, core.ErrNoKey)
+		wantError(t, errorOf(locks.LockAll(traced(t.Context(), "empty"), []string{"a", ""})), core.ErrNoKey)
 		both, err := locks.LockAll(traced(t.Context(), "both"), []string{"a", "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		locks.Expire("a")
 		<-both.Context().Done()
 		wantError(t, both.Release(t.Context()), core.ErrLost)
@@ -99,15 +93,10 @@ func must(lease *core.Lease, err error) *core.Lease {
 // The events of an attempt have the context of Begin, and those of copies have their own.
 func TestEventsOfAnAttemptHaveItsContext(t *testing.T) {
 	t.Parallel()
-	events := &recorder{}
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record))
+	locks, events := observed(t, newEmbedded(t))
 	a, err := locks.Begin(traced(t.Context(), "first"), "k", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Commit(t.Context(), []byte("answer")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
+	noError(t, a.Commit(t.Context(), []byte("answer")))
 	if _, err := locks.Begin(traced(t.Context(), "copy"), "k", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -126,14 +115,10 @@ func TestEventsOfAnAttemptHaveItsContext(t *testing.T) {
 // A request that finds an attempt of another process that died is the one in the event.
 func TestUnknownOutcomeHasTheContextOfTheCopy(t *testing.T) {
 	t.Parallel()
-	events := &recorder{}
 	rdb := newEmbedded(t)
-	if err := begin(t, newLocker(t, rdb), "k").Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	locks := newLocker(t, rdb, core.WithObserver(events.record), core.WithName("payments"))
-	_, err := locks.Begin(traced(t.Context(), "copy"), "k", []byte("f"))
-	wantError(t, err, core.ErrInterrupted)
+	noError(t, begin(t, newLocker(t, rdb), "k").Interrupt(t.Context()))
+	locks, events := observed(t, rdb, core.WithName("payments"))
+	wantError(t, errorOf(locks.Begin(traced(t.Context(), "copy"), "k", []byte("f"))), core.ErrInterrupted)
 	suite.Eventually(t, "the outcome is reported", func() bool { return len(events.of(core.OutcomeUnknown)) > 0 })
 	event := events.of(core.OutcomeUnknown)[0]
 	if traceOf(event) != "copy" || event.Name != "payments" || !event.Attempt {
@@ -144,12 +129,9 @@ func TestUnknownOutcomeHasTheContextOfTheCopy(t *testing.T) {
 // Events that belong to no lease have a context, too.
 func TestContextOfOtherEvents(t *testing.T) {
 	t.Parallel()
-	events := &recorder{}
 	rdb := newEmbedded(t)
-	locks := newLocker(t, rdb, core.WithFailOpen(true), core.WithObserver(events.record))
-	if err := locks.Check(traced(t.Context(), "check")); err != nil {
-		t.Fatal(err)
-	}
+	locks, events := observed(t, rdb, core.WithFailOpen(true))
+	noError(t, locks.Check(traced(t.Context(), "check")))
 	locks.Warn(errors.New("a mistake"))
 	lease := lock(t, locks, "held")
 	closing, cancel := context.WithTimeout(traced(t.Context(), "close"), time.Millisecond)
@@ -157,9 +139,7 @@ func TestContextOfOtherEvents(t *testing.T) {
 	_ = rdb.Close()
 	_, done, err := core.Enter(traced(t.Context(), "unlocked"), locks, form{"a": "1"}, core.Named("account", field("a")))
 	done()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_ = locks.Close(closing)
 	_ = lease.Release(t.Context())
 	if got := events.of(core.Warned); len(got) != 2 || traceOf(got[0]) != "check" || traceOf(got[1]) != "" {
@@ -191,9 +171,8 @@ func TestEventDoesNotPrintItsContext(t *testing.T) {
 		"a struct":         valueContext{t.Context(), secret},
 		"without a cancel": context.WithoutCancel(traced(t.Context(), secret)),
 	} {
-		events := &recorder{}
 		var log bytes.Buffer
-		locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record))
+		locks, events := observed(t, newEmbedded(t))
 		if err := locks.Do(ctx, "k", func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}

@@ -23,11 +23,8 @@ func TestEventsSayHowAnAttemptEnded(t *testing.T) {
 	} {
 		t.Run(ending.String(), func(t *testing.T) {
 			t.Parallel()
-			events := &recorder{}
-			locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record))
-			if err := test.end(begin(t, locks, "k")); err != nil {
-				t.Fatal(err)
-			}
+			locks, events := observed(t, newEmbedded(t))
+			noError(t, test.end(begin(t, locks, "k")))
 			suite.Eventually(t, "the release is observed", func() bool { return len(events.of(core.Released)) == 1 })
 			committed := events.of(core.Committed)
 			if len(committed) != test.committed {

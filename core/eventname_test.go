@@ -85,9 +85,7 @@ func TestEventsHaveTheNameOfTheLock(t *testing.T) {
 				if view {
 					locks, want = locks.With(core.WithName("view")), test.view
 				}
-				if err := test.run(t.Context(), locks); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, test.run(t.Context(), locks))
 				if got := events.namesOf(core.Acquired); got != want {
 					t.Errorf("acquired %q, want %q", got, want)
 				}
@@ -102,8 +100,7 @@ func TestEventsHaveTheNameOfTheLock(t *testing.T) {
 // The name is in the events of requests that do not run, too.
 func TestRefusalsHaveTheNameOfTheLock(t *testing.T) {
 	t.Parallel()
-	events := &recorder{}
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record), core.WithName("orders"))
+	locks, events := observed(t, newEmbedded(t), core.WithName("orders"))
 	account := core.Named("account", field("a"))
 	lease := lock(t, locks, "account:1")
 	_, done, err := core.Enter(t.Context(), locks, form{"a": "1"}, account) // busy
@@ -112,12 +109,9 @@ func TestRefusalsHaveTheNameOfTheLock(t *testing.T) {
 	_, done, err = core.Enter(t.Context(), locks, form{}, account) // no key
 	done()
 	wantError(t, err, core.ErrNoKey)
-	_, err = locks.Lock(t.Context(), "")
-	wantError(t, err, core.ErrNoKey)
-	_, err = locks.LockAll(t.Context(), nil)
-	wantError(t, err, core.ErrNoKey)
-	_, err = locks.Begin(t.Context(), strings.Repeat("k", 5000), nil)
-	wantError(t, err, core.ErrInvalidKey)
+	wantError(t, errorOf(locks.Lock(t.Context(), "")), core.ErrNoKey)
+	wantError(t, errorOf(locks.LockAll(t.Context(), nil)), core.ErrNoKey)
+	wantError(t, errorOf(locks.Begin(t.Context(), strings.Repeat("k", 5000), nil)), core.ErrInvalidKey)
 	if got := events.namesOf(core.Refused); got != "orders,orders,orders,orders,orders" {
 		t.Errorf("refused %q", got)
 	}
@@ -147,8 +141,7 @@ func TestNameIsNoPartOfTheKey(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	lease := lock(t, locks.With(core.WithName("one")), "k")
-	_, err := locks.With(core.WithName("two")).TryLock(t.Context(), "k")
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(locks.With(core.WithName("two")).TryLock(t.Context(), "k")), core.ErrBusy)
 	if lease.Key() != "k" {
 		t.Errorf("the key is %q", lease.Key())
 	}
@@ -160,9 +153,7 @@ func TestSlogObserverLogsNameAndEnding(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	locks := newLocker(t, newEmbedded(t), core.WithObserver(core.SlogObserver(logger)), core.WithName("payments"))
-	if err := begin(t, locks, "k").Abort(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, begin(t, locks, "k").Abort(t.Context()))
 	release(t, lock(t, locks, "k"))
 	for _, want := range []string{
 		`msg="lock acquired" key=`, "name=payments attempt=true waited=", "name=payments attempt=true held=", "ending=abort\n",

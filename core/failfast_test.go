@@ -46,8 +46,7 @@ func refusesAtOnce(t *testing.T, locks *core.Locker, key string) bool {
 		return false
 	}
 	begun := time.Now()
-	_, err = locks.With(core.WithWait(time.Minute)).Lock(t.Context(), key)
-	wantError(t, err, core.ErrUnavailable)
+	wantError(t, errorOf(locks.With(core.WithWait(time.Minute)).Lock(t.Context(), key)), core.ErrUnavailable)
 	if took := time.Since(begun); took > 30*time.Second { // half of the wait, for a busy machine
 		t.Errorf("refused after %v", took)
 	}
@@ -110,9 +109,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 				return err == nil && lease.Release(t.Context()) == nil
 			})
 			_ = held.Release(t.Context()) // the lease may be lost
-			if err := suite.Receive(t, "the waiter returns", waiter); err != nil {
-				t.Errorf("the waiter: %v", err)
-			}
+			noError(t, suite.Receive(t, "the waiter returns", waiter))
 		})
 	}
 }
@@ -159,9 +156,7 @@ func TestFailOpenRunsAfterItsOwnCommandInAnOutage(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	noError(t, err)
 }
 
 // A dead master of a cluster affects no key of the others.
@@ -175,9 +170,7 @@ func TestOutageOfOneMaster(t *testing.T) {
 	for i := 0; len(keys[true]) < 2 || len(keys[false]) == 0; i++ {
 		key := string(rune('a' + i))
 		master, err := rdb.MasterForKey(t.Context(), "reqlock:"+key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		died := master.Options().Addr == dead.Addr()
 		keys[died] = append(keys[died], key)
 		release(t, lock(t, locks, key))
@@ -194,9 +187,7 @@ func TestOutageOfOneMaster(t *testing.T) {
 		return refusesAtOnce(t, locks, another)
 	}))
 	cluster.AwaitFailover(dead)
-	if err := suite.Receive(t, "the waiter returns", waiter); err != nil {
-		t.Errorf("the waiter: %v", err)
-	}
+	noError(t, suite.Receive(t, "the waiter returns", waiter))
 	suite.Eventually(t, "the keys of the dead master are served", func() bool {
 		lease, err := locks.TryLock(t.Context(), another)
 		return err == nil && lease.Release(t.Context()) == nil
@@ -246,9 +237,7 @@ func TestWaiterKeepsItsPlaceInAFailover(t *testing.T) {
 	master.Kill()
 	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") || len(waiter) > 0 })
 	sentinels.AwaitFailover(master)
-	if err := suite.Receive(t, "the waiter returns", waiter); err != nil {
-		t.Errorf("the waiter: %v", err)
-	}
+	noError(t, suite.Receive(t, "the waiter returns", waiter))
 	suite.Eventually(t, "new callers are served", func() bool {
 		lease, err := locks.TryLock(t.Context(), "new")
 		return err == nil && lease.Release(t.Context()) == nil

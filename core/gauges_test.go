@@ -24,9 +24,7 @@ func TestGaugesBalance(t *testing.T) {
 	for i := range lockers {
 		locks, err := core.New(rdb, core.WithTTL(300*time.Millisecond), core.WithCommandTimeout(75*time.Millisecond),
 			core.WithWait(time.Second), core.WithObserver(counts[i].Observe))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		lockers[i] = locks
 	}
 	var group sync.WaitGroup
@@ -57,9 +55,7 @@ func TestGaugesBalance(t *testing.T) {
 	})
 	seen := map[core.EventKind]int{}
 	for i, locks := range lockers {
-		if err := locks.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		noError(t, locks.Close(context.Background()))
 		suite.Eventually(t, "the gauges balance", func() bool { return counts[i].Unbalanced() == "" })
 		for kind := core.Acquired; kind <= core.Committed; kind++ {
 			seen[kind] += counts[i].Count(kind)

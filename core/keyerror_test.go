@@ -69,9 +69,8 @@ func TestErrorNamesTheKeyFunction(t *testing.T) {
 func TestObserverHearsOfKeysThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	events := &recorder{}
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record), core.WithObserver(core.SlogObserver(logger)))
+	locks, events := observed(t, newEmbedded(t), core.WithObserver(core.SlogObserver(logger)))
 	for _, key := range []core.KeyFunc[string]{failing(nil), core.Func(accountOf), failing(core.ErrSkip)} {
 		_, release, err := core.Enter(t.Context(), locks, "", key)
 		release()
@@ -101,8 +100,7 @@ func (pendingError) ReqlockPending() {}
 
 func TestPendingKeyIsNoRefusal(t *testing.T) {
 	t.Parallel()
-	events := &recorder{}
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record))
+	locks, events := observed(t, newEmbedded(t))
 	_, _, err := core.Enter(context.Background(), locks, "", core.Named("a", func(string) (string, error) { return "", pendingError{} }))
 	var pending pendingError
 	if !errors.As(err, &pending) || len(events.all()) != 0 {

@@ -113,9 +113,7 @@ func TestKeyDoesNotPrintItself(t *testing.T) {
 	const secret = "iban DE02120300000000202051"
 	key := core.NewKey(secret)
 	asJSON, err := json.Marshal(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", key)
 	for _, text := range []string{

@@ -30,6 +30,12 @@ func (d *deployment) newLocker(t *testing.T, rdb redis.UniversalClient, opts ...
 	return newLocker(t, rdb, append([]core.Option{core.WithPrefix(d.prefix)}, opts...)...)
 }
 
+// observed returns such a Locker, and the events that its observer receives.
+func (d *deployment) observed(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) (*core.Locker, *recorder) {
+	t.Helper()
+	return observed(t, rdb, append([]core.Option{core.WithPrefix(d.prefix)}, opts...)...)
+}
+
 // name returns the name in Redis of the lock with this key.
 func (d *deployment) name(key string) string { return d.prefix + key }
 
@@ -129,7 +135,5 @@ func flush(t *testing.T, rdb redis.UniversalClient) {
 	err := redistest.EachMaster(t.Context(), rdb, func(master redis.Cmdable) error {
 		return master.FlushAll(t.Context()).Err()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 }

@@ -20,9 +20,7 @@ func TestContextMadeAfterTheLossHasItsCause(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
 		lease, err := locks.Lock(ctx, "k")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if early {
 			lease.Context()
 		}

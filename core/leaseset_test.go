@@ -40,9 +40,7 @@ func TestLeasesFollowTheOrderOfTheKeyFunctions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, done, err := core.Enter(t.Context(), locks, test.request, field("from"), field("to"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			defer done()
 			leases := core.Leases(ctx)
 			wantLeases(t, leases, test.want...)
@@ -67,18 +65,14 @@ func TestLeasesAreThoseOfTheInnermostLock(t *testing.T) {
 	locks := newLocker(t, newEmbedded(t))
 	wantLeases(t, core.Leases(t.Context()))
 	outer, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, field("b"), field("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer done()
 	type ctxKey struct{}
 	wantLeases(t, core.Leases(context.WithValue(outer, ctxKey{}, 1)), "2", "1")
 
 	// A request without a lock does not get the leases of the outer one.
 	inner, doneInner, err := core.Enter(outer, locks, form{"c": "!skip"}, field("c"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer doneInner()
 	wantLeases(t, core.Leases(inner), "")
 	if lease, _ := core.FromContext(inner); lease.Key() != "2" {
@@ -91,17 +85,11 @@ func TestLeasesAreThoseOfTheInnermostLock(t *testing.T) {
 			return nil
 		})
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	noError(t, err)
 	attempt, err := locks.Begin(outer, "pay", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	wantLeases(t, core.Leases(attempt.Lease().Context()), "i:pay")
-	if err := attempt.Abort(t.Context()); err != nil {
-		t.Error(err)
-	}
+	noError(t, attempt.Abort(t.Context()))
 }
 
 func TestLeasesOfRunWithoutLockAreNil(t *testing.T) {
@@ -118,9 +106,7 @@ func TestLeasesOfRunWithoutLockAreNil(t *testing.T) {
 	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "!skip"}, field("a"), field("b"))
 	defer done()
 	wantLeases(t, core.Leases(ctx), "", "")
-	if err != nil {
-		t.Error(err)
-	}
+	noError(t, err)
 }
 
 func TestLockAll(t *testing.T) {
@@ -129,9 +115,7 @@ func TestLockAll(t *testing.T) {
 	locks := newLocker(t, rdb, core.WithFencing(true))
 	keys := []string{"b", "a", "b"}
 	set, err := locks.LockAll(t.Context(), keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if n := locked(t.Context(), rdb, "a", "b"); n != 2 {
 		t.Errorf("%d keys are locked", n)
 	}
@@ -147,18 +131,14 @@ func TestLockAll(t *testing.T) {
 		t.Error("there is a lease of a key that was not locked")
 	}
 	for range 2 {
-		if err := set.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		noError(t, set.Release(t.Context()))
 	}
 	if set.Context().Err() == nil || locked(t.Context(), rdb, "a", "b") != 0 {
 		t.Error("not released")
 	}
 
 	one, err := locks.LockAll(t.Context(), []string{"c"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	wantLeases(t, one.Leases(), "c")
 	rdb.Del(t.Context(), "reqlock:c")
 	wantError(t, one.Release(nil), core.ErrLost) //nolint:staticcheck // nil is the background context
@@ -169,9 +149,7 @@ func TestLossOfOneKeyEndsALeaseSet(t *testing.T) {
 	rdb := newEmbedded(t)
 	locks := newLocker(t, rdb)
 	set, err := locks.LockAll(t.Context(), []string{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	rdb.Set(t.Context(), "reqlock:a", "another", time.Minute)
 	wantError(t, set.Release(t.Context()), core.ErrLost)
 	if n := locked(t.Context(), rdb, "a", "b"); n != 1 { // the lock of the other holder

@@ -43,9 +43,7 @@ func TestForgetWhoseReplyIsLost(t *testing.T) {
 			if test.between != nil {
 				next := begin(t, direct, "k")
 				defer func() { _ = next.Abort(context.WithoutCancel(t.Context())) }()
-				if err := test.between(next, t.Context()); err != nil {
-					t.Error(err)
-				}
+				noError(t, test.between(next, t.Context()))
 			}
 			sendSecond()
 			err := suite.Receive(t, "the result", resolved)

@@ -69,9 +69,7 @@ func TestLeaseIsLostWithItsKey(t *testing.T) {
 // do sends a command that needs no repair.
 func do(t *testing.T, admin *redis.Client, command ...any) (repair func()) {
 	t.Helper()
-	if err := admin.Do(t.Context(), command...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, admin.Do(t.Context(), command...).Err())
 	return func() {}
 }
 
@@ -120,8 +118,7 @@ func TestReleaseFreesKeyAfterServerClockFellBack(t *testing.T) {
 func TestValidityUsesTheMonotonicClock(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
-	events := &recorder{}
-	locks := newLocker(t, rdb, core.WithTTL(3*time.Second), core.WithObserver(events.record))
+	locks, events := observed(t, rdb, core.WithTTL(3*time.Second))
 	wantMonotonic := func(what string, lease *core.Lease) {
 		t.Helper()
 		until := lease.ValidUntil()
@@ -133,9 +130,7 @@ func TestValidityUsesTheMonotonicClock(t *testing.T) {
 	wantMonotonic("taken", lease)
 	suite.Eventually(t, "the lease is renewed", func() bool { return len(events.of(core.Renewed)) > 0 })
 	wantMonotonic("renewed", lease)
-	if err := lease.Extend(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, lease.Extend(t.Context(), time.Minute))
 	wantMonotonic("extended", lease)
 	waiter := startLock(t, locks, "k")
 	suite.Eventually(t, "a caller waits", func() bool { return len(events.of(core.Waiting)) == 1 })

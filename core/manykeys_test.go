@@ -92,9 +92,7 @@ func subscriptions(t *testing.T, admin redis.UniversalClient) (channels, connect
 		connections = max(connections, here)
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	noError(t, err)
 	return channels, connections
 }
 
@@ -104,8 +102,7 @@ func TestLeasesSurviveThousandsOfOtherLocks(t *testing.T) {
 	const ttl = 4 * time.Second
 	server := redistest.Reuse(t)
 	rdb := server.Client(t)
-	events := &recorder{}
-	locks := newLocker(t, rdb, core.WithTTL(ttl), core.WithObserver(events.record))
+	locks, events := observed(t, rdb, core.WithTTL(ttl))
 	held := make([]*core.Lease, 10)
 	for i := range held {
 		held[i] = lock(t, locks, fmt.Sprint("held", i))

@@ -74,13 +74,9 @@ func TestNestedLeaseEndsWithItsOuterLease(t *testing.T) {
 				locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
 				outer := lock(t, locks.With(maxHoldFor(end)), "k")
 				inner, err := locks.Lock(nest(outer.Context()), "k")
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				deep, err := locks.Lock(nest(inner.Context()), "k")
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				row.end(t, locks, rdb, outer)
 				for name, lease := range map[string]*core.Lease{"inner": inner, "inner of inner": deep} {
 					suite.Eventually(t, "the context of the "+name+" ends", func() bool { return lease.Context().Err() != nil })
@@ -124,17 +120,13 @@ func TestReleasedNestedLeaseIsNotLost(t *testing.T) {
 	locks := newLocker(t, newEmbedded(t))
 	outer := lock(t, locks, "k")
 	inner, err := locks.Lock(outer.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	release(t, inner)
 	if cause := context.Cause(inner.Context()); !errors.Is(cause, context.Canceled) || errors.Is(cause, core.ErrLost) {
 		t.Errorf("the cause of its context is %v", cause)
 	}
 	wantError(t, inner.Extend(t.Context(), time.Second), core.ErrLost) // as on every released lease
-	if err := outer.Context().Err(); err != nil {
-		t.Errorf("the outer context ended: %v", err)
-	}
+	noError(t, outer.Context().Err())
 	if err := locks.Do(outer.Context(), "k", func(context.Context) error { return nil }); err != nil {
 		t.Errorf("nested Do: %v", err)
 	}
@@ -156,9 +148,7 @@ func TestNestedLeaseOfSeveralKeysEndsWithTheLeaseOfOne(t *testing.T) {
 		wantError(t, inner.Release(t.Context()), core.ErrLost)
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	noError(t, err)
 }
 
 // The end of the caller's own context is not the end of the outer lease.
@@ -168,9 +158,7 @@ func TestNestedLeaseOutlivesTheContextOfItsCaller(t *testing.T) {
 	outer := lock(t, locks, "k")
 	ctx, cancel := context.WithCancel(outer.Context())
 	inner, err := locks.Lock(ctx, "k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	cancel()
 	if cause := context.Cause(inner.Context()); !errors.Is(cause, context.Canceled) {
 		t.Errorf("the cause of its context is %v", cause)
@@ -230,9 +218,7 @@ func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 	if locked(t.Context(), rdb, "a") != 0 {
 		t.Error("the other key of a refused caller is locked")
 	}
-	if err := attempt.Abort(t.Context()); err != nil {
-		t.Error(err)
-	}
+	noError(t, attempt.Abort(t.Context()))
 	release(t, outer)
 
 	outer = lock(t, fenced, "k")

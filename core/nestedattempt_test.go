@@ -25,29 +25,21 @@ func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
 			outer := begin(t, locks, ending)
 			nested := func() *core.Attempt {
 				a, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), ending, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				return a
 			}
 			before, after := nested(), nested()
-			if err := end(t.Context(), before); err != nil {
-				t.Errorf("before the end of the outer attempt: %v", err)
-			}
+			noError(t, end(t.Context(), before))
 			if err := before.Lease().Context().Err(); err == nil {
 				t.Error("the context has not ended with the attempt")
 			}
-			if err := outer.Commit(t.Context(), []byte("outer")); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, outer.Commit(t.Context(), []byte("outer")))
 			wantError(t, context.Cause(after.Lease().Context()), core.ErrLost)
 			wantError(t, after.Lease().Extend(t.Context(), time.Second), core.ErrLost)
 			for range 2 {
 				wantError(t, end(t.Context(), after), core.ErrLost)
 			}
-			if err := end(t.Context(), before); err != nil {
-				t.Errorf("a second call: %v", err)
-			}
+			noError(t, end(t.Context(), before))
 			wantReplay(t, locks, ending, "outer")
 		})
 	}
@@ -59,14 +51,10 @@ func TestNestedAttemptOfALostLeaseIsLost(t *testing.T) {
 	locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
 	outer := begin(t, locks, "k")
 	inner, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), "k", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	redistest.Lose(t, rdb, "the context of the nested attempt ends",
 		func() bool { return inner.Lease().Context().Err() != nil }, "reqlock:i:k")
 	wantError(t, context.Cause(inner.Lease().Context()), core.ErrLost)
 	wantError(t, inner.Commit(t.Context(), nil), core.ErrLost)
-	if err := outer.Commit(t.Context(), []byte("late")); err != nil {
-		t.Errorf("the outer attempt was not committed late: %v", err)
-	}
+	noError(t, outer.Commit(t.Context(), []byte("late")))
 }

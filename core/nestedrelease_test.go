@@ -48,9 +48,7 @@ func TestNestedLeaseIsLostWhenSeveralKeysAreReleased(t *testing.T) {
 					inner, err = locks.Lock(under(ctx), key)
 					return err
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				wantError(t, context.Cause(inner.Context()), core.ErrLost)
 				wantError(t, inner.Release(t.Context()), core.ErrLost)
 			})
@@ -65,9 +63,7 @@ func TestContextOfReleasedNestedLeaseTakesNoLock(t *testing.T) {
 	locks := newLocker(t, newEmbedded(t))
 	outer := lock(t, locks, "k")
 	inner, err := locks.Lock(outer.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	ctx := inner.Context()
 	release(t, inner)
 	ran := false

@@ -76,9 +76,7 @@ func TestNilContextEndsLocks(t *testing.T) {
 					t.Error("the key is still locked")
 				}
 			}()
-			if err := run(t, newLocker(t, rdb), name); err != nil {
-				t.Error(err)
-			}
+			noError(t, run(t, newLocker(t, rdb), name))
 		})
 	}
 }

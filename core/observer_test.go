@@ -183,7 +183,5 @@ func testBrokenObserver(
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := locks.Close(ctx); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	noError(t, locks.Close(ctx))
 }

@@ -59,9 +59,7 @@ func TestObserverThatBlocksIsToldWhatItMissed(t *testing.T) {
 			keys[i] = fmt.Sprint(i)
 		}
 		leases, err := locks.LockAll(t.Context(), keys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 		if n := calls.Load(); n != 1 {
@@ -94,10 +92,6 @@ func TestPanicOfAnObserverAndOfTheLog(t *testing.T) { //nolint:paralleltest // s
 	slog.SetDefault(slog.New(panickingHandler{before.Handler()}))
 	locks := locktest.New(t, core.WithObserver(func(core.Event) { panic("a bug of the observer") }))
 	lease, err := locks.Lock(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Errorf("Release: %v", err)
-	}
+	noError(t, err)
+	noError(t, lease.Release(t.Context()))
 }

@@ -139,28 +139,22 @@ func TestViewSharesQueuesAndNotSettings(t *testing.T) {
 	if ttl := rdb.PTTL(t.Context(), "reqlock:k").Val(); ttl > 20*time.Second {
 		t.Errorf("the setting of the view applies to its root: TTL %v", ttl)
 	}
-	_, err := view.Lock(t.Context(), "k")
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(view.Lock(t.Context(), "k")), core.ErrBusy)
 	release(t, lease)
 	lease = lock(t, view, "k")
 	if ttl := rdb.PTTL(t.Context(), "reqlock:k").Val(); ttl < 50*time.Second {
 		t.Errorf("TTL of the view is %v", ttl)
 	}
 	release(t, lease)
-	if err := view.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
-	_, err = locks.Lock(t.Context(), "k")
-	wantError(t, err, core.ErrClosed, core.ErrUnavailable)
+	noError(t, view.Close(context.Background()))
+	wantError(t, errorOf(locks.Lock(t.Context(), "k")), core.ErrClosed, core.ErrUnavailable)
 }
 
 func TestKeysOfALock(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
-	_, err := locks.Lock(t.Context(), "")
-	wantError(t, err, core.ErrNoKey)
-	_, err = locks.TryLock(t.Context(), strings.Repeat("x", 4097))
-	wantError(t, err, core.ErrInvalidKey)
+	wantError(t, errorOf(locks.Lock(t.Context(), "")), core.ErrNoKey)
+	wantError(t, errorOf(locks.TryLock(t.Context(), strings.Repeat("x", 4097))), core.ErrInvalidKey)
 	wantError(t, locks.DoAll(t.Context(), nil, func(context.Context) error { return nil }), core.ErrNoKey)
 	release(t, lock(t, locks, "\x00any bytes {go}\xff"))
 	release(t, lock(t, locks, strings.Repeat("x", 4096)))

@@ -32,9 +32,7 @@ func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*redistest.Se
 	proxy := redistest.NewProxy(t, server.Addr())
 	short := func(o *redis.Options) { o.ReadTimeout = time.Second }
 	rdb := proxy.Client(t, append([]func(*redis.Options){short}, configure...)...)
-	if err := rdb.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, rdb.Ping(t.Context()).Err())
 	return server, proxy, rdb
 }
 
@@ -47,8 +45,7 @@ func testHandlerOutlivesTTL(t *testing.T, servers *deployment) {
 	waits := time.Duration(suite.Size(2, 3)) * ttl
 	lease := lock(t, servers.newLocker(t, servers.Client(t), core.WithTTL(ttl)), "k")
 	other := servers.newLocker(t, servers.Client(t), core.WithWait(waits))
-	_, err := other.Lock(t.Context(), "k")
-	wantError(t, err, core.ErrWaitTimeout, core.ErrBusy)
+	wantError(t, errorOf(other.Lock(t.Context(), "k")), core.ErrWaitTimeout, core.ErrBusy)
 	if lease.Context().Err() != nil || time.Until(lease.ValidUntil()) <= 0 {
 		t.Error("the lease has ended")
 	}
@@ -173,21 +170,18 @@ func TestLockReturnsWhenItsContextIsCanceled(t *testing.T) {
 		return proxy.Commands()["EVALSHA"] > 0 && server.Client(t).Exists(t.Context(), "reqlock:k").Val() == 0
 	})
 
-	_, err := locks.Lock(ctx, "k")
-	wantError(t, err, context.Canceled, core.ErrWaitTimeout)
+	wantError(t, errorOf(locks.Lock(ctx, "k")), context.Canceled, core.ErrWaitTimeout)
 }
 
 func testDeadlineDuringWait(t *testing.T, servers *deployment) {
 	t.Helper()
 	lease := lock(t, servers.newLocker(t, servers.Client(t)), "k")
 	other := servers.newLocker(t, servers.Client(t))
-	_, err := other.TryLock(t.Context(), "k") // opens the connection
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(other.TryLock(t.Context(), "k")), core.ErrBusy) // opens the connection
 	why := errors.New("the time budget of the request is used up")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, why)
 	defer cancel()
-	_, err = other.Lock(ctx, "k")
-	wantError(t, err, context.DeadlineExceeded, why, core.ErrWaitTimeout, core.ErrBusy)
+	wantError(t, errorOf(other.Lock(ctx, "k")), context.DeadlineExceeded, why, core.ErrWaitTimeout, core.ErrBusy)
 	release(t, lease)
 }
 
@@ -247,9 +241,7 @@ func TestPartitionDelaysSeveralKeysAsOne(t *testing.T) {
 	}
 	request := form{"a": "1", "b": "2", "c": "3", "d": "4"}
 	_, done, err := core.Enter(t.Context(), locks, request, field("a"), field("b"), field("c"), field("d"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	proxy.Partition()
 	within("the release", done)
 	proxy.HealDropped()
@@ -277,7 +269,5 @@ func TestWaiterSurvivesRestartOfTheServer(t *testing.T) {
 		result <- locks.Do(t.Context(), "k", func(context.Context) error { return nil })
 	}()
 	server.Restart()
-	if err := suite.Receive(t, "the waiter returns", result); err != nil {
-		t.Errorf("after the restart: %v", err)
-	}
+	noError(t, suite.Receive(t, "the waiter returns", result))
 }

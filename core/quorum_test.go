@@ -74,9 +74,7 @@ func openQuorum(t *testing.T, clients []redis.UniversalClient, opts ...core.Opti
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // a failed test may hold a lease
 		defer cancel()
-		if err := locks.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		noError(t, locks.Close(ctx))
 	})
 	return locks
 }
@@ -86,13 +84,9 @@ func newQuorum(t *testing.T, clients []redis.UniversalClient, opts ...core.Optio
 	t.Helper()
 	locks := openQuorum(t, clients, opts...)
 	lease, err := locks.With(core.WithWait(30*time.Second)).Lock(t.Context(), "ready "+redistest.OwnPrefix())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	awaitVotes(t, clients, lease)
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, lease.Release(t.Context()))
 	return locks
 }
 
@@ -121,9 +115,7 @@ func testQuorumLocks(t *testing.T, servers []*redistest.Server) {
 	clients := clientsOf(t, servers)
 	locks, others := newQuorum(t, clients), newQuorum(t, clients)
 	lease, err := locks.TryLock(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if votes := votesOf(t, clients, "locks", lease.Token()); votes < 2 {
 		t.Errorf("%d servers vote for the lease", votes)
 	}
@@ -136,9 +128,7 @@ func testQuorumLocks(t *testing.T, servers []*redistest.Server) {
 	// would fail if one of the two is slow.
 	suite.Eventually(t, "no server votes", func() bool { return votesOf(t, clients, "locks", "") == len(clients) })
 	second, err := others.TryLock(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	release(t, second)
 }
 
@@ -164,13 +154,9 @@ func testMissedReleaseLeavesNoVote(t *testing.T, servers []*redistest.Server) {
 	}
 	locks := newQuorum(t, clients)
 	lease, err := locks.TryLock(t.Context(), "missed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	other, err := locks.TryLock(t.Context(), "other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	awaitVotes(t, direct, lease)
 	proxies[0].Refuse(true)
 	release(t, lease)

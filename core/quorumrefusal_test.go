@@ -101,12 +101,8 @@ func testViewOfQuorumRefusesBadSettings(t *testing.T, servers []*redistest.Serve
 		t.Errorf("Outcome: %v", err)
 	}
 	lease, err := locks.With(core.WithTTL(quorumTTL), core.WithWait(30*time.Second)).Lock(t.Context(), "view")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lease.Extend(t.Context(), quorumTTL); err != nil {
-		t.Error(err)
-	}
+	noError(t, err)
+	noError(t, lease.Extend(t.Context(), quorumTTL))
 	if err := lease.Extend(t.Context(), 2*quorumTTL); err == nil || !strings.Contains(err.Error(), "quarantine") {
 		t.Errorf("Extend: %v", err)
 	}

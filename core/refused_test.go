@@ -23,8 +23,7 @@ func testEmptyValueBelongsToAnother(t *testing.T, servers *deployment) {
 	wantError(t, err, core.ErrBusy)
 	t.Logf("TryLock: %v after %v, commands %v", err, time.Since(begun), proxy.Commands())
 	proxy.ResetCommands()
-	_, err = locks.With(core.WithWait(500*time.Millisecond)).Lock(t.Context(), "k")
-	wantError(t, err, core.ErrWaitTimeout)
+	wantError(t, errorOf(locks.With(core.WithWait(500*time.Millisecond)).Lock(t.Context(), "k")), core.ErrWaitTimeout)
 	if n := proxy.Commands()["EVALSHA"]; n > 10 {
 		t.Errorf("a waiter of 500 ms sent %d EVALSHA", n)
 	}

@@ -120,19 +120,14 @@ func awaitNoKeys(t *testing.T, rdb redis.UniversalClient) {
 func TestLocksOnReplicas(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
 		locks, other := newLocker(t, servers.connect(t), withReplica()...), newLocker(t, servers.connect(t), withReplica()...)
-		if err := locks.Check(t.Context()); err != nil {
-			t.Errorf("check: %v", err)
-		}
+		noError(t, locks.Check(t.Context()))
 		for i := range 6 {
 			key := fmt.Sprint("k", i)
 			lease := lock(t, locks, key)
 			_, err := other.TryLock(t.Context(), key)
 			wantError(t, err, core.ErrBusy)
-			_, err = locks.TryLock(t.Context(), key)
-			wantError(t, err, core.ErrBusy)
-			if err := lease.Extend(t.Context(), time.Minute); err != nil {
-				t.Errorf("extend: %v", err)
-			}
+			wantError(t, errorOf(locks.TryLock(t.Context(), key)), core.ErrBusy)
+			noError(t, lease.Extend(t.Context(), time.Minute))
 			remote := startLock(t, other, key)
 			suite.Eventually(t, "the other process is in the queue", func() bool {
 				keys, err := redistest.Keys(t.Context(), servers.rdb, "{reqlock:"+key+"}:q")
@@ -147,9 +142,7 @@ func TestLocksOnReplicas(t *testing.T) {
 			}
 		}
 		attempt := begin(t, locks, "order")
-		if err := attempt.Commit(t.Context(), []byte("done")); err != nil {
-			t.Errorf("commit: %v", err)
-		}
+		noError(t, attempt.Commit(t.Context(), []byte("done")))
 		wantReplay(t, other, "order", "done")
 	})
 }
@@ -189,8 +182,7 @@ func TestTooFewReplicasGrantNoLock(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		_, err = locks.Lock(ctx, "k")
-		wantError(t, err, context.DeadlineExceeded, core.ErrUnavailable)
+		wantError(t, errorOf(locks.Lock(ctx, "k")), context.DeadlineExceeded, core.ErrUnavailable)
 		awaitNoKeys(t, servers.rdb)
 
 		waiter := startLock(t, locks, "k")
@@ -201,9 +193,7 @@ func TestTooFewReplicasGrantNoLock(t *testing.T) {
 
 		servers.refuse(true)
 		wantFinding(t, locks.Check(t.Context()), "only 0 of 1 replicas", "WithReplicas")
-		if err := locks.Close(t.Context()); err != nil { // waits until Check has deleted its keys
-			t.Error(err)
-		}
+		noError(t, locks.Close(t.Context())) // waits until Check has deleted its keys
 		if keys := keysLeft(t, servers.rdb); len(keys) != 0 {
 			t.Errorf("check leaves %v", keys)
 		}
@@ -237,8 +227,7 @@ func TestKeyIsBusyWhileAWaiterAwaitsReplicas(t *testing.T) {
 		cancel()
 		wantError(t, suite.Receive(t, "the waiter returns", waited), context.Canceled, core.ErrUnavailable)
 		awaitNoKeys(t, servers.rdb)
-		_, err := others.TryLock(t.Context(), "k")
-		wantError(t, err, core.ErrUnavailable)
+		wantError(t, errorOf(others.TryLock(t.Context(), "k")), core.ErrUnavailable)
 
 		servers.refuse(false)
 		servers.awaitReplicas(t, others)
@@ -249,8 +238,7 @@ func TestKeyIsBusyWhileAWaiterAwaitsReplicas(t *testing.T) {
 
 func TestLeaseIsLostWithItsReplicas(t *testing.T) {
 	onReplicated(t, func(t *testing.T, servers *replicated) {
-		events := &recorder{}
-		locks := newLocker(t, servers.connect(t), oneReplica(), core.WithTTL(2*time.Second), core.WithObserver(events.record))
+		locks, events := observed(t, servers.connect(t), oneReplica(), core.WithTTL(2*time.Second))
 		lease := lock(t, locks, "k")
 		servers.refuse(true)
 		suite.AwaitClosed(t, "the lease is lost", lease.Context().Done())

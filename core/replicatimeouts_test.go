@@ -24,9 +24,7 @@ func TestLongestReplicaTimeoutFitsIntoACommand(t *testing.T) {
 	server.Grant(redistest.ReplicaRights)
 	locks := newLocker(t, server.Client(t), core.WithReplicas(1, 500*time.Millisecond), core.WithCommandTimeout(2*time.Second))
 	wantFinding(t, locks.Check(t.Context()), "only 0 of 1 replicas", "WithReplicas")
-	if err := server.Client(t).ScriptFlush(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, server.Client(t).ScriptFlush(t.Context()).Err())
 	_, err := locks.TryLock(t.Context(), "k")
 	if err == nil || !strings.Contains(err.Error(), tooFew) {
 		t.Errorf("try: %v", err)
@@ -57,9 +55,7 @@ func TestReplayDoesNotNeedReplicas(t *testing.T) {
 	master := redistest.StartReplicated(t)
 	master.Grant(redistest.ReplicaRights)
 	locks := newLocker(t, master.Client(t), core.WithReplicas(1, 500*time.Millisecond), core.WithCommandTimeout(2*time.Second))
-	if err := begin(t, locks, "order").Commit(t.Context(), []byte("done")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, begin(t, locks, "order").Commit(t.Context(), []byte("done")))
 	master.RefuseReplicas(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	var others sync.WaitGroup
@@ -87,17 +83,13 @@ func TestReleaseWithLocalWaiterDoesNotWaitForReplicas(t *testing.T) {
 	locks := newLocker(t, rdb, core.WithReplicas(1, time.Minute), core.WithCommandTimeout(4*time.Minute), core.WithTTL(16*time.Minute),
 		core.WithObserver(events.record))
 	lease := lock(t, locks, "k")
-	if err := lease.Extend(t.Context(), 20*time.Minute); err != nil { // a lease with another TTL is not passed on in the process
-		t.Fatal(err)
-	}
+	noError(t, lease.Extend(t.Context(), 20*time.Minute)) // a lease with another TTL is not passed on in the process
 	next := startLock(t, locks, "k")
 	suite.Eventually(t, "the second caller waits", func() bool { return len(events.of(core.Waiting)) == 1 })
 	master.RefuseReplicas(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := lease.Release(ctx); err != nil {
-		t.Error(err)
-	}
+	noError(t, lease.Release(ctx))
 	master.RefuseReplicas(false)
 	release(t, next())
 }
@@ -114,9 +106,7 @@ func TestLostAbortLeavesAnInterruptedAttempt(t *testing.T) {
 		core.WithCommandTimeout(time.Second), core.WithTTL(4*time.Second))
 	attempt := begin(t, locks.With(core.WithWait(20*time.Second)), "order") // replicas may be slow on a busy machine
 	sentinels.Master().RefuseReplicas(true)
-	if err := attempt.Abort(t.Context()); err != nil {
-		t.Error(err)
-	}
+	noError(t, attempt.Abort(t.Context()))
 	sentinels.Failover()
 	suite.Eventually(t, "the attempt is interrupted", func() bool {
 		_, err := locks.Begin(t.Context(), "order", []byte("f"))
@@ -139,8 +129,7 @@ func TestCommitOnTooFewReplicasFailsAndIsReplayed(t *testing.T) {
 			t.Errorf("committed: %+v", committed)
 		}
 		wantReplay(t, locks, "order", "done")
-		_, err := locks.Begin(t.Context(), "other", []byte("f"))
-		wantError(t, err, core.ErrUnavailable)
+		wantError(t, errorOf(locks.Begin(t.Context(), "other", []byte("f"))), core.ErrUnavailable)
 
 		servers.refuse(false)
 		servers.awaitReplicas(t, locks)
@@ -149,9 +138,7 @@ func TestCommitOnTooFewReplicasFailsAndIsReplayed(t *testing.T) {
 		if next.Number() != 1 {
 			t.Errorf("attempt %d", next.Number())
 		}
-		if err := next.Seal(t.Context()); err != nil {
-			t.Errorf("seal: %v", err)
-		}
+		noError(t, next.Seal(t.Context()))
 	})
 }
 
@@ -166,19 +153,14 @@ func TestCheckNamesTheMissingRightForReplicas(t *testing.T) {
 		for _, right := range strings.Fields(rule) {
 			command = append(command, right)
 		}
-		if err := admin.Do(t.Context(), command...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, admin.Do(t.Context(), command...).Err())
 	}
 	grant("reset on >secret resetchannels " + redistest.Rights)
 	rdb := master.Client(t, as("alice", "secret"))
-	if err := newLocker(t, rdb).Check(t.Context()); err != nil {
-		t.Errorf("without replicas: %v", err)
-	}
+	noError(t, newLocker(t, rdb).Check(t.Context()))
 	locks := newLocker(t, rdb, withReplica()...)
 	wantFinding(t, locks.Check(t.Context()), "grant it "+redistest.ReplicaRights)
-	_, err := locks.Lock(t.Context(), "k") // does not wait: a missing right does not pass
-	wantError(t, err, core.ErrUnavailable)
+	wantError(t, errorOf(locks.Lock(t.Context(), "k")), core.ErrUnavailable) // does not wait: a missing right does not pass
 	awaitNoKeys(t, admin)
 	grant(redistest.ReplicaRights)
 	suite.Eventually(t, "Check finds no problem", func() bool { return locks.Check(t.Context()) == nil })

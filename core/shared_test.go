@@ -170,19 +170,14 @@ func testSharedViews(t *testing.T, locks *core.Locker) {
 	first, second := lock(t, two, "p"), lock(t, two, "p")
 	_, err := two.Lock(t.Context(), "p")
 	wantError(t, err, core.ErrBusy)
-	_, err = locks.TryLock(t.Context(), "p")
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(locks.TryLock(t.Context(), "p")), core.ErrBusy)
 	if !first.Shared() || first.Token() == second.Token() {
 		t.Errorf("shared %v, tokens %q and %q", first.Shared(), first.Token(), second.Token())
 	}
 	release(t, first)
 	both, err := two.LockAll(t.Context(), []string{"p", "q"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := both.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	noError(t, err)
+	noError(t, both.Release(t.Context()))
 	release(t, second)
 
 	err = readers.Do(t.Context(), "r", func(context.Context) error {
@@ -196,8 +191,7 @@ func testSharedViews(t *testing.T, locks *core.Locker) {
 	if alone.Shared() || (*core.Lease)(nil).Shared() {
 		t.Error("a lease that excludes all others is shared")
 	}
-	_, err = readers.TryLock(t.Context(), "r")
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(readers.TryLock(t.Context(), "r")), core.ErrBusy)
 	release(t, alone)
 }
 
@@ -279,9 +273,7 @@ func TestBeginRefusesSharedKeys(t *testing.T) {
 		}
 	}
 	key, err := core.Permits(2, field("a")).Read(form{"a": "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, err = locks.BeginKey(t.Context(), key.Endpoint("POST", "/"), nil)
 	if outcome, _ := core.OutcomeOf(err); outcome.Code != "key_error" || !strings.Contains(err.Error(), "Permits: an idempotent request has its key alone") {
 		t.Errorf("BeginKey: %v, %+v", err, outcome)

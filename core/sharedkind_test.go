@@ -89,14 +89,11 @@ func testPermitsAreRefused(t *testing.T, servers *deployment) {
 	for _, locks := range []*core.Locker{here, there} {
 		_, err := locks.TryLock(t.Context(), "k")
 		wantError(t, err, core.ErrBusy)
-		_, err = locks.With(core.WithShared(false)).TryLock(t.Context(), "k")
-		wantError(t, err, core.ErrBusy)
+		wantError(t, errorOf(locks.With(core.WithShared(false)).TryLock(t.Context(), "k")), core.ErrBusy)
 	}
 	release(t, first)
 	third, err := there.TryLock(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	release(t, second)
 	release(t, third)
 	release(t, lock(t, here.With(core.WithShared(false)), "k"))
@@ -108,15 +105,12 @@ func testPermitsDuringDeploy(t *testing.T, servers *deployment) {
 	before := servers.newLocker(t, servers.Client(t), core.WithPermits(3))
 	after := servers.newLocker(t, servers.Client(t), core.WithPermits(2))
 	old := []*core.Lease{lock(t, before, "k"), lock(t, before, "k"), lock(t, before, "k")}
-	_, err := after.TryLock(t.Context(), "k")
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(after.TryLock(t.Context(), "k")), core.ErrBusy)
 	release(t, old[0])
-	_, err = after.TryLock(t.Context(), "k")
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(after.TryLock(t.Context(), "k")), core.ErrBusy)
 	release(t, old[1])
 	fresh := lock(t, after, "k")
-	_, err = after.TryLock(t.Context(), "k")
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(after.TryLock(t.Context(), "k")), core.ErrBusy)
 	third := lock(t, before, "k")
 	for _, lease := range []*core.Lease{old[2], fresh, third} {
 		release(t, lease)
@@ -201,8 +195,7 @@ func testClassicRecipeAndSharedLeases(t *testing.T, servers *deployment) {
 		if !setNX() {
 			t.Error("the key is not free for a classic client")
 		}
-		_, err := locks.TryLock(t.Context(), "k")
-		wantError(t, err, core.ErrBusy)
+		wantError(t, errorOf(locks.TryLock(t.Context(), "k")), core.ErrBusy)
 		rdb.Del(t.Context(), servers.name("k"))
 	}
 }
@@ -242,9 +235,7 @@ func testFencesOfSharedLeases(t *testing.T, servers *deployment) {
 			last = lease.Fence()
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		noError(t, err)
 	}
 	events := &recorder{}
 	waiting := servers.newLocker(t, servers.Client(t), core.WithFencing(true), core.WithPermits(1), core.WithObserver(events.record))
@@ -289,9 +280,7 @@ func testPermitOfDeadHolder(t *testing.T, servers *deployment) {
 	if waited := time.Since(begun); waited < ttl || waited > ttl+5*time.Second {
 		t.Errorf("the permit of the dead holder is free after %v, want %v", waited, ttl)
 	}
-	if err := kept.Context().Err(); err != nil {
-		t.Errorf("another lease of the key has ended: %v", err)
-	}
+	noError(t, kept.Context().Err())
 	release(t, kept)
 	release(t, freed)
 }

@@ -31,9 +31,7 @@ func startSecure(t *testing.T) (server *redistest.Server, addr string, trust *tl
 	for _, right := range strings.Fields(redistest.Rights) {
 		rule = append(rule, right)
 	}
-	if err := server.Client(t).Do(t.Context(), rule...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, server.Client(t).Do(t.Context(), rule...).Err())
 	return server, addr, trust
 }
 
@@ -59,9 +57,7 @@ func TestLocksOverTLSWithAUser(t *testing.T) {
 		return newLocker(t, rdb, append(opts, patient)...)
 	}
 	ours, theirs := locker(), locker()
-	if err := ours.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	noError(t, ours.Check(t.Context()))
 	lease := lock(t, ours, "k")
 	waiting := &recorder{}
 	waiter := locker(core.WithObserver(waiting.record))
@@ -74,8 +70,7 @@ func TestLocksOverTLSWithAUser(t *testing.T) {
 		granted <- lease
 	}()
 	suite.Eventually(t, "the waiter waits", func() bool { return len(waiting.of(core.Waiting)) == 1 })
-	_, err := theirs.TryLock(t.Context(), "k")
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(theirs.TryLock(t.Context(), "k")), core.ErrBusy)
 	release(t, lease)
 	if lease := suite.Receive(t, "the waiter returns", granted); lease != nil {
 		release(t, lease)

@@ -20,9 +20,7 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 	one := servers.newLocker(t, servers.Client(t), core.WithObserver(first.record))
 	two := servers.newLocker(t, servers.Client(t), core.WithObserver(second.record))
 	key := core.EndpointKey("POST", "/payments", "k")
-	if err := begin(t, one, key).Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, begin(t, one, key).Interrupt(t.Context()))
 	if got := first.of(core.OutcomeUnknown); len(got) != 1 || got[0].Held <= 0 || textOf(got[0].Err) != "reqlock: the attempt was interrupted" {
 		t.Errorf("after Interrupt: %+v", got)
 	}
@@ -37,8 +35,7 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 	}
 	copies := func() {
 		for _, locks := range []*core.Locker{one, two, one, two} {
-			_, err := locks.Begin(t.Context(), key, []byte("f"))
-			wantError(t, err, core.ErrInterrupted)
+			wantError(t, errorOf(locks.Begin(t.Context(), key, []byte("f"))), core.ErrInterrupted)
 		}
 	}
 	copies()
@@ -49,9 +46,7 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 	copies()
 	copies()
 	for _, locks := range []*core.Locker{one, two} {
-		if err := locks.Close(t.Context()); err != nil { // waits for reports under way
-			t.Error(err)
-		}
+		noError(t, locks.Close(t.Context())) // waits for reports under way
 	}
 	for _, event := range append(first.of(core.OutcomeUnknown)[1:], second.of(core.OutcomeUnknown)...) {
 		if event.Held != 0 || textOf(event.Err) != "reqlock: an earlier attempt died or was interrupted" {
@@ -75,18 +70,13 @@ func textOf(err error) string {
 // reported as the copy of an attempt that died.
 func TestUnknownOutcomeHasItsCause(t *testing.T) {
 	t.Parallel()
-	var events recorder
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(events.record), core.WithInterrupted(core.Rerun))
+	locks, events := observed(t, newEmbedded(t), core.WithInterrupted(core.Rerun))
 	panicked := errors.New("reqlock: the handler panicked")
 	a := begin(t, locks, "k")
-	if err := a.InterruptCause(t.Context(), panicked); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, a.InterruptCause(t.Context(), panicked))
 	_ = a.InterruptCause(t.Context(), errors.New("later")) // does nothing
 	again := begin(t, locks, "k")
-	if err := again.InterruptCause(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, again.InterruptCause(t.Context(), nil))
 	var texts []string
 	for _, event := range events.of(core.OutcomeUnknown) {
 		texts = append(texts, textOf(event.Err))
@@ -107,8 +97,7 @@ func TestFailedCommitIsReportedAsUnknown(t *testing.T) {
 		t.Run(fmt.Sprint(opens), func(t *testing.T) {
 			t.Parallel()
 			_, proxy, rdb := behindProxy(t)
-			var events recorder
-			locks := newLocker(t, rdb, core.WithObserver(events.record), core.WithOpenCommits(opens, 100))
+			locks, events := observed(t, rdb, core.WithOpenCommits(opens, 100))
 			a := begin(t, locks, "k")
 			proxy.Refuse(true)
 			defer proxy.Refuse(false)
@@ -126,12 +115,9 @@ func TestFailedCommitIsReportedAsUnknown(t *testing.T) {
 func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	var events recorder
 	logger := core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))
-	locks := newLocker(t, newEmbedded(t), withoutResend(core.WithObserver(logger), core.WithObserver(events.record))...)
-	if err := begin(t, locks, core.EndpointKey("POST", "/payments", "ada")).Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locks, events := observed(t, newEmbedded(t), withoutResend(core.WithObserver(logger))...)
+	noError(t, begin(t, locks, core.EndpointKey("POST", "/payments", "ada")).Interrupt(t.Context()))
 	line := log.String()
 	if strings.Count(line, "level=WARN") != 1 || !strings.Contains(line, `msg="lock outcome_unknown"`) || !strings.Contains(line, " held=") {
 		t.Errorf("logged %s", line)
@@ -142,16 +128,12 @@ func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 	if err != nil || outcome.State != core.RequestUnknown {
 		t.Errorf("the outcome of %q is %+v, %v", key, outcome, err)
 	}
-	if err := locks.Resolve(t.Context(), key, core.Done(), outcome.Seen); err != nil {
-		t.Error(err)
-	}
+	noError(t, locks.Resolve(t.Context(), key, core.Done(), outcome.Seen))
 
 	for _, secret := range []string{"DE02 secret", strings.Repeat("-", 42), strings.Repeat("x", 44), ""} {
 		log.Reset()
 		if secret != "" {
-			if err := begin(t, locks, secret).Interrupt(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, begin(t, locks, secret).Interrupt(t.Context()))
 		} else {
 			release(t, lock(t, locks, core.EndpointKey("POST", "/payments", "lock")))
 			all := events.of(core.Released)

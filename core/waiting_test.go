@@ -32,8 +32,7 @@ func startWaiters(t *testing.T, locks *core.Locker, events *recorder, key string
 func testFullQueueRefusesAtOnce(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
-	events := &recorder{}
-	locks := servers.newLocker(t, rdb, core.WithObserver(events.record), core.WithMaxWaiters(3), core.WithMaxTotalWaiters(4))
+	locks, events := servers.observed(t, rdb, core.WithMaxWaiters(3), core.WithMaxTotalWaiters(4))
 	holder := servers.newLocker(t, rdb)
 	a, b := lock(t, holder, "a"), lock(t, holder, "b")
 	waitA := startWaiters(t, locks, events, "a", 3)
@@ -49,8 +48,7 @@ func testFullQueueRefusesAtOnce(t *testing.T, servers *deployment) {
 	if o, ok := core.OutcomeOf(err); !ok || o.HTTP != 503 || o.RetryAfter != time.Second {
 		t.Errorf("outcome %+v", o)
 	}
-	_, err = locks.TryLock(t.Context(), "b")
-	wantError(t, err, core.ErrBusy)
+	wantError(t, errorOf(locks.TryLock(t.Context(), "b")), core.ErrBusy)
 	release(t, lock(t, locks, "free"))
 
 	release(t, a)
@@ -64,8 +62,7 @@ func testFullQueueRefusesAtOnce(t *testing.T, servers *deployment) {
 func TestMaxWaitersOfAView(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)
-	events := &recorder{}
-	locks := newLocker(t, server.Client(t), core.WithObserver(events.record))
+	locks, events := observed(t, server.Client(t))
 	held := lock(t, locks, "k")
 	first := make(chan error, 1)
 	go func() {
@@ -73,19 +70,15 @@ func TestMaxWaitersOfAView(t *testing.T) {
 		first <- errors.Join(err, lease.Release(context.Background()))
 	}()
 	suite.Eventually(t, "a caller waits", func() bool { return len(events.of(core.Waiting)) > 0 })
-	_, err := locks.With(core.WithMaxWaiters(1)).Lock(t.Context(), "k")
-	wantError(t, err, core.ErrQueueFull)
+	wantError(t, errorOf(locks.With(core.WithMaxWaiters(1)).Lock(t.Context(), "k")), core.ErrQueueFull)
 	release(t, held)
-	if err := suite.Receive(t, "the first waiter returns", first); err != nil {
-		t.Error(err)
-	}
+	noError(t, suite.Receive(t, "the first waiter returns", first))
 }
 
 func testLockPassesBetweenProcesses(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb, holders := servers.Client(t), servers.newLocker(t, servers.Client(t))
-	events := &recorder{}
-	locks := servers.newLocker(t, servers.Client(t), core.WithObserver(events.record))
+	locks, events := servers.observed(t, servers.Client(t))
 	const turns = 5
 	handed := 0
 	var took []time.Duration
@@ -190,8 +183,7 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 	server := redistest.Reuse(t)
 	rdb := server.Client(t)
 	holder := lock(t, newLocker(t, server.Client(t)), "k")
-	events := &recorder{}
-	locks := newLocker(t, server.Client(t), core.WithObserver(events.record))
+	locks := newLocker(t, server.Client(t))
 	channels := func() int { return len(rdb.PubSubChannels(t.Context(), "*").Val()) }
 	if channels() != 0 {
 		t.Error("a Locker without waiters has a subscription")
@@ -203,9 +195,7 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 	}()
 	suite.Eventually(t, "the process is subscribed", func() bool { return channels() == 1 })
 	suite.Eventually(t, "the process is in the queue", func() bool { return rdb.LLen(t.Context(), "{reqlock:k}:q").Val() == 1 })
-	if err := locks.Close(t.Context()); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	noError(t, locks.Close(t.Context()))
 	wantError(t, suite.Receive(t, "the waiter returns", refused), core.ErrClosed)
 	suite.Eventually(t, "the subscription ends", func() bool { return channels() == 0 })
 	if n := rdb.LLen(t.Context(), "{reqlock:k}:q").Val(); n != 0 {
@@ -222,8 +212,7 @@ func TestWaitersAreServedWithoutPubSub(t *testing.T) {
 		"-subscribe", "-publish", "resetchannels").Err(); err != nil {
 		t.Fatal(err)
 	}
-	events := &recorder{}
-	locks := newLocker(t, server.Client(t, as("nopubsub", "secret")), core.WithObserver(events.record))
+	locks, events := observed(t, server.Client(t, as("nopubsub", "secret")))
 	holder := lock(t, newLocker(t, server.Client(t, as("nopubsub", "secret"))), "k")
 	wait := startWaiters(t, locks, events, "k", 3)
 	release(t, holder)

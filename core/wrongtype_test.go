@@ -52,9 +52,6 @@ func TestKeyThatBecomesAList(t *testing.T) {
 	release(t, lock(t, locks, "k"))
 }
 
-// errorOf returns the error of a call that returns a lease or an attempt.
-func errorOf[T any](_ *T, err error) error { return err }
-
 // Another program has set the key without a TTL. The log line of a refusal says so, because the
 // key stays locked until somebody deletes it.
 func TestKeyWithoutTTLIsNamedInTheRefusal(t *testing.T) {

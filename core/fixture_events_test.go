@@ -1,0 +1,33 @@
+package core_test
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// A recorder keeps the events that an observer receives.
+type recorder struct {
+	mu       sync.Mutex
+	recorded []core.Event
+}
+
+// record is the observer.
+func (r *recorder) record(event core.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recorded = append(r.recorded, event)
+}
+
+// all returns all events.
+func (r *recorder) all() []core.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.recorded)
+}
+
+// of returns the events of one kind.
+func (r *recorder) of(kind core.EventKind) []core.Event {
+	return slices.DeleteFunc(r.all(), func(event core.Event) bool { return event.Kind != kind })
+}
