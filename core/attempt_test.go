@@ -5,35 +5,11 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
-
-// begin begins an attempt that is to run. It fails the test if there is no such attempt.
-func begin(t *testing.T, locks *core.Locker, key string) *core.Attempt {
-	t.Helper()
-	a, err := locks.Begin(t.Context(), key, []byte("f"))
-	if err != nil {
-		t.Fatalf("begin %q: %v", key, err)
-	}
-	if record, done := a.Replay(); done {
-		t.Fatalf("begin %q: done already, with %q", key, record)
-	}
-	return a
-}
-
-// wantReplay fails the test unless the request is done and has this answer.
-func wantReplay(t *testing.T, locks *core.Locker, key, answer string) {
-	t.Helper()
-	a, err := locks.Begin(t.Context(), key, []byte("f"))
-	if err != nil {
-		t.Fatalf("begin %q: %v", key, err)
-	}
-	if record, done := a.Replay(); !done || string(record) != answer {
-		t.Errorf("begin %q: done %v with %q, want %q", key, done, record, answer)
-	}
-}
 
 func testAttempt(t *testing.T, servers *deployment) {
 	t.Helper()
@@ -180,4 +156,78 @@ func TestClosedLockerBeginsNoAttempt(t *testing.T) {
 	wantError(t, errorOf(locks.Begin(t.Context(), "k", nil)), core.ErrClosed)
 	wantError(t, locks.Resolve(t.Context(), "k", core.Forget(), anAttempt(t)), core.ErrClosed)
 	wantError(t, errorOf(locks.Outcome(t.Context(), "k")), core.ErrClosed)
+}
+
+// Attempt.Key is the key that Resolve takes. This includes replays and nested attempts.
+// The lease and the events have the key of the lock.
+func TestKeyOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	locks, events := observed(t, newEmbedded(t))
+	var none *core.Attempt
+	if none.Key() != "" {
+		t.Errorf("no attempt has the key %q", none.Key())
+	}
+	a := begin(t, locks, "k")
+	inner, err := locks.Begin(a.Lease().Context(), "k", nil)
+	noError(t, err)
+	wantError(t, forget(t, locks, a.Key()), core.ErrBusy)
+	noError(t, a.Commit(t.Context(), nil))
+	replay, err := locks.Begin(t.Context(), "k", []byte("f"))
+	noError(t, err)
+	for name, attempt := range map[string]*core.Attempt{"running": a, "nested": inner, "replayed": replay} {
+		if attempt.Key() != "k" {
+			t.Errorf("the %s attempt has the key %q", name, attempt.Key())
+		}
+	}
+	if a.Lease().Key() != "i:k" || inner.Lease().Key() != "i:k" {
+		t.Errorf("the leases have the keys %q and %q", a.Lease().Key(), inner.Lease().Key())
+	}
+	for _, kind := range []core.EventKind{core.Acquired, core.Committed, core.Released, core.Replayed} {
+		if got := events.of(kind); len(got) != 1 || got[0].Key.Raw() != "i:k" {
+			t.Errorf("%v: %+v", kind, got)
+		}
+	}
+}
+
+// A plain lock of the key of an attempt's lock is not an attempt.
+func TestBeginUnderPlainLockOfItsKeyIsBusy(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	lease := lock(t, locks, "i:k")
+	wantError(t, errorOf(locks.Begin(lease.Context(), "k", []byte("f"))), core.ErrBusy)
+	release(t, lease)
+	noError(t, begin(t, locks, "k").Commit(t.Context(), nil))
+}
+
+// The Locker refuses to resolve its own attempt while the attempt runs, although the lease
+// is lost.
+func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
+	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithWait(20*time.Second), core.WithRetryAfter(7*time.Second))
+	a := begin(t, locks, "k")
+	redistest.Lose(t, rdb, "the lease is lost", func() bool { return a.Lease().Context().Err() != nil }, servers.name("i:k"))
+	err := forget(t, locks, "k")
+	wantError(t, err, core.ErrBusy)
+	if outcome, _ := core.OutcomeOf(err); outcome.RetryAfter != 7*time.Second {
+		t.Errorf("retry after %v", outcome.RetryAfter)
+	}
+	noError(t, a.Commit(t.Context(), []byte("answer")))
+	wantReplay(t, locks, "k", "answer")
+}
+
+// Attempt 1 has died. Attempt 2 was aborted. The next attempt is still number 2.
+func testNumberAfterAbortedRerun(t *testing.T, servers *deployment) {
+	t.Helper()
+	reject := servers.newLocker(t, servers.Client(t))
+	rerun := reject.With(core.WithInterrupted(core.Rerun))
+	noError(t, begin(t, rerun, "k").Interrupt(t.Context())) // as a crash does
+	for range 2 {
+		again := begin(t, rerun, "k")
+		if again.Number() != 2 {
+			t.Errorf("attempt %d", again.Number())
+		}
+		noError(t, again.Abort(t.Context()))
+		wantError(t, errorOf(reject.Begin(t.Context(), "k", []byte("f"))), core.ErrInterrupted)
+	}
 }

@@ -2,12 +2,13 @@ package core_test
 
 import (
 	"context"
+	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -49,47 +50,6 @@ func testRecordLivesAsLongAsTheLease(t *testing.T, servers *deployment) {
 	}
 }
 
-func testDuplicatesWaitForTheAnswer(t *testing.T, servers *deployment) {
-	t.Helper()
-	proxy := servers.Proxy(t)
-	var events recorder
-	opts := []core.Option{core.WithWait(20 * time.Second), core.WithObserver(events.record)}
-	here := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)), opts...)
-	there, third := servers.newLocker(t, servers.Client(t), opts...), servers.newLocker(t, servers.Client(t), opts...)
-	a := begin(t, here, "k")
-	proxy.ResetCommands()
-	var group sync.WaitGroup
-	var replayed atomic.Int32
-	for _, locks := range []*core.Locker{here, there, third} {
-		for range 20 {
-			group.Go(func() {
-				a, err := locks.Begin(t.Context(), "k", []byte("f"))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if record, done := a.Replay(); done && string(record) == "answer" {
-					replayed.Add(1)
-				}
-			})
-		}
-	}
-	suite.Eventually(t, "all duplicates wait", func() bool { return len(events.of(core.Waiting)) == 60 })
-	noError(t, a.Commit(t.Context(), []byte("answer")))
-	group.Wait()
-	if replayed.Load() != 60 {
-		t.Errorf("%d of 60 got the answer", replayed.Load())
-	}
-	if n := len(events.of(core.Replayed)); n != 60 {
-		t.Errorf("%d events of kind Replayed", n)
-	}
-	commands := proxy.Commands()
-	// On a busy machine there may be a renewal or two.
-	if n := commands["EVALSHA"] + commands["EVAL"]; n > 6 {
-		t.Errorf("the process of the attempt sent %v", commands)
-	}
-}
-
 // An attempt takes one command before the handler and one after it. A replay takes one.
 func testRoundTripsOfAnAttempt(t *testing.T, servers *deployment) {
 	t.Helper()
@@ -116,27 +76,136 @@ func testRoundTripsOfAnAttempt(t *testing.T, servers *deployment) {
 	wantCommands("replay", 1)
 }
 
-func testAttemptThatDied(t *testing.T, servers *deployment) {
+// The caller uses its buffer again after Commit has returned. It may be the memory of a
+// *bytes.Buffer from a pool.
+func testBufferIsReusedAfterCommit(t *testing.T, servers *deployment) {
 	t.Helper()
-	dead := core.Must(core.New(servers.Client(t), core.WithPrefix(servers.prefix), core.WithTTL(200*time.Millisecond), core.WithWait(20*time.Second)))
-	begin(t, dead, "k")
+	locks, events := servers.observed(t, servers.Client(t), core.WithWait(20*time.Second))
+	a := begin(t, locks, "k")
+	var group sync.WaitGroup
+	got := make(chan *core.Attempt, 1)
+	group.Go(func() {
+		duplicate, err := locks.Begin(t.Context(), "k", []byte("f"))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- duplicate
+	})
+	suite.Eventually(t, "the duplicate waits", func() bool { return len(events.of(core.Waiting)) == 1 })
+	buffer := []byte("answer")
+	noError(t, a.Commit(t.Context(), buffer))
+	duplicate := suite.Receive(t, "the duplicate returns", got)
+	group.Wait()
+	copy(buffer, "REUSED")
+	if record, _ := duplicate.Replay(); string(record) != "answer" {
+		t.Errorf("the duplicate's answer is %q", record)
+	}
+}
+
+// The ctx of Commit ends before the commit is done. The commit goes on, and must not
+// read the buffer.
+func testBufferIsReusedDuringCommit(t *testing.T, servers *deployment) {
+	t.Helper()
+	proxy := servers.Proxy(t)
+	locks, direct := servers.newLocker(t, servers.Client(t, redistest.Through(proxy))), servers.newLocker(t, servers.Client(t))
+	a := begin(t, locks, "k")
+	proxy.Refuse(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	buffer := []byte("answer")
+	if err := a.Commit(ctx, buffer); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("commit: %v", err)
+	}
+	copy(buffer, "REUSED")
+	proxy.Refuse(false)
+	_ = a.Commit(t.Context(), nil) // waits for the end of the first call
+	wantReplay(t, direct, "k", "answer")
+}
+
+// Once a request may have taken effect, NoEffect does not come back.
+func TestNoEffectEnds(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	for _, test := range []struct {
+		decided []core.Decision
+		want    core.Decision
+	}{
+		{[]core.Decision{core.NoEffect}, core.NoEffect},
+		{[]core.Decision{core.Undecided, core.NoEffect}, core.NoEffect},
+		{[]core.Decision{core.DropAnswer, core.NoEffect}, core.NoEffect},
+		{[]core.Decision{core.NoEffect, core.NoEffect}, core.NoEffect},
+		{[]core.Decision{core.NoEffect, core.Undecided}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.Undecided, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.StoreAnswer, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.DropAnswer, core.Undecided, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.Uncertain, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.Uncertain, core.NoEffect}, core.Undecided},
+		{[]core.Decision{core.NoEffect, core.Undecided, core.DropAnswer}, core.DropAnswer},
+	} {
+		attempt, err := locks.Begin(t.Context(), "k", nil)
+		noError(t, err)
+		for _, decided := range test.decided {
+			attempt.Decide(decided)
+		}
+		if got := attempt.Decision(); got != test.want {
+			t.Errorf("%v: %v, want %v", test.decided, got, test.want)
+		}
+		noError(t, attempt.Abort(t.Context()))
+	}
+}
+
+// The answer to a damaged record is 409. The handler never runs.
+func testDamagedRecord(t *testing.T, servers *deployment) {
+	t.Helper()
+	rdb := servers.Client(t)
+	locks := servers.newLocker(t, rdb)
+	for name, fields := range map[string][]string{
+		"an unknown state":       {"s", "X", "t", "other:1", "f", "f", "n", "1"},
+		"done, and no answer":    {"s", "D", "t", "other:1", "f", "f"},
+		"running, and no token":  {"s", "R", "f", "f", "n", "1"},
+		"running, and no number": {"s", "R", "t", "other:1", "f", "f"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb.HSet(t.Context(), servers.companion("i:"+name, "r"), fields)
+			a, err := locks.Begin(t.Context(), name, []byte("f"))
+			if err == nil {
+				t.Fatalf("attempt %d runs", a.Number())
+			}
+			if outcome, _ := core.OutcomeOf(err); outcome.HTTP != 409 {
+				t.Errorf("answered %d %s: %v", outcome.HTTP, outcome.Code, err)
+			}
+		})
+	}
+}
+
+// Renewals keep the record for as long as the attempt runs. If the attempt dies then, its
+// outcome is unknown, and the policy does not let another attempt run.
+func testAttemptOutlivesRetention(t *testing.T, servers *deployment) {
+	t.Helper()
+	var events recorder
+	const retention, left = time.Minute, 20 * time.Second
+	opts := []core.Option{core.WithRetention(retention), core.WithTTL(time.Second), core.WithWait(20 * time.Second)}
+	rdb := servers.Client(t)
+	locks := servers.newLocker(t, rdb, append(opts, core.WithObserver(events.record))...)
+	begin(t, locks, "dies") // never ended
+	ends := begin(t, locks, "ends")
+	for _, key := range []string{"i:dies", "i:ends"} { // as if most of the retention were over
+		if !rdb.PExpire(t.Context(), servers.companion(key, "r"), left).Val() {
+			t.Errorf("%s has no record", key)
+		}
+		suite.Eventually(t, "a renewal keeps the record for its retention", func() bool {
+			return rdb.PTTL(t.Context(), servers.companion(key, "r")).Val() > left
+		})
+	}
+	other := servers.newLocker(t, servers.Client(t), opts...)
+	wantError(t, errorOf(other.Begin(t.Context(), "ends", []byte("g"))), core.ErrMismatch)
+	noError(t, ends.Commit(t.Context(), []byte("answer")))
+	if n := len(events.of(core.Restored)); n != 0 {
+		t.Error("the observer received Restored, but the record was not lost")
+	}
+	wantReplay(t, other, "ends", "answer")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = dead.Close(ended)
-	locks := servers.newLocker(t, servers.Client(t), core.WithWait(20*time.Second))
-	wantError(t, errorOf(locks.Begin(t.Context(), "k", []byte("f"))), core.ErrInterrupted)
-	again := begin(t, locks.With(core.WithInterrupted(core.Rerun)), "k")
-	if again.Number() != 2 {
-		t.Errorf("attempt %d", again.Number())
-	}
-	wantError(t, forget(t, locks, "k"), core.ErrBusy)
-	noError(t, again.Interrupt(t.Context()))
-	noError(t, forget(t, locks, "k"))
-	a := begin(t, locks, "k")
-	if a.Number() != 1 {
-		t.Errorf("attempt %d after it was resolved", a.Number())
-	}
-	noError(t, a.Commit(t.Context(), []byte("answer")))
-	wantError(t, forget(t, locks, "k"), core.ErrChanged)
-	wantReplay(t, locks, "k", "answer")
+	_ = locks.Close(ended) // as the death of the process
+	wantError(t, errorOf(other.Begin(t.Context(), "dies", []byte("f"))), core.ErrInterrupted)
 }

@@ -20,13 +20,6 @@ func lockForever(t *testing.T, locks *core.Locker, key string) {
 	}
 }
 
-// endedContext returns a context that has ended.
-func endedContext() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}
-
 // A lease that its holder never releases is renewed for ever. If WithCaller is on, events
 // and the error of Close name the code that took the lease.
 func TestForgottenLeaseIsReported(t *testing.T) {

@@ -7,72 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
-
-// patient is a command timeout for tests in which only a busy machine causes delays.
-var patient = core.WithCommandTimeout(10 * time.Second)
-
-// as makes a client sign in as a user.
-func as(user, password string) func(*redis.Options) {
-	return func(o *redis.Options) { o.Username, o.Password = user, password }
-}
-
-// setUser makes a user with the password "secret" and all these rights except missing.
-func setUser(t *testing.T, admin *redis.Client, user, rights, missing string) {
-	t.Helper()
-	rule := []any{"acl", "setuser", user, "reset", "on", ">secret", "resetchannels"}
-	for _, right := range strings.Fields(rights) {
-		if right != missing {
-			rule = append(rule, right)
-		}
-	}
-	noError(t, admin.Do(t.Context(), rule...).Err())
-}
-
-// wantFinding fails the test unless err is an error of Check with all these texts, of the
-// kind ErrUnavailable.
-func wantFinding(t *testing.T, err error, texts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("no error, want %q", texts)
-		return
-	}
-	wantError(t, err, core.ErrUnavailable)
-	message := err.Error()
-	if !strings.HasPrefix(message, "reqlock: check: ") {
-		t.Errorf("got %q", message)
-	}
-	for _, text := range texts {
-		if !strings.Contains(message, text) {
-			t.Errorf("%q does not contain %q", message, text)
-		}
-	}
-	if strings.Contains(message, "check:"+"0") || strings.Contains(message, "secret") || strings.Contains(message, "alice") {
-		t.Errorf("%q contains a key or a credential", message)
-	}
-	var refusal *core.Error
-	if !errors.As(err, &refusal) || refusal.Cause == nil {
-		t.Errorf("no *Error with a cause: %#v", err)
-	}
-}
-
-// closeLocker closes a Locker. Then its Checks have deleted all their keys.
-func closeLocker(t *testing.T, locks *core.Locker) {
-	t.Helper()
-	noError(t, locks.Close(t.Context()))
-}
-
-// wantNoKeys fails the test if a server has keys.
-func wantNoKeys(t *testing.T, rdb *redis.Client) {
-	t.Helper()
-	if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 0 {
-		t.Errorf("keys in Redis: %q", keys)
-	}
-}
 
 func TestCheckOfHealthyServer(t *testing.T) {
 	t.Parallel()
@@ -92,9 +29,6 @@ func TestCheckOfHealthyServer(t *testing.T) {
 		t.Errorf("events: %v", events.all())
 	}
 }
-
-// deadlines is an option of clients that makes callers send their own commands.
-func deadlines(o *redis.Options) { o.ContextTimeoutEnabled = true }
 
 // Check reports once that callers cannot send their own commands.
 func TestCheckWarnsOfContextTimeout(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -80,4 +81,78 @@ func testCheckNamesMaster(t *testing.T, cluster *redistest.Cluster) {
 	for range 8 { // the random key of some checks is in a slot of the node
 		wantFinding(t, node.Check(t.Context()), "redis.NewClusterClient")
 	}
+}
+
+// Check reports clients of the other kind than the server, and rights without which a process
+// cannot notify waiters with clients of the other kind.
+func TestCheckAdvisesOnKindsOfClients(t *testing.T) {
+	t.Parallel()
+	node := redistest.StartMasters(t, 1)[0]
+	admin := node.Client(t)
+	const both = redistest.Rights + " " + redistest.ClusterRights
+	for i, test := range []struct {
+		rights, missing string
+		isCluster       bool
+		warned, other   string // texts that the warning has, and does not have
+	}{
+		{both + " +info", "", false, "redis.NewClusterClient", "+spublish"},
+		{redistest.Rights + " +info", "", false, "+spublish and &reqlock:* and &{reqlock:*", "+publish"},
+		{both + " +info", "+info", false, "", ""},
+		{both, "", true, "", ""},
+		{both, "+publish", true, "+publish and &reqlock:*", "+spublish"},
+		{both, "&reqlock:*", true, "+publish and &reqlock:*", "+spublish"},
+	} {
+		user := fmt.Sprint("alice", i)
+		setUser(t, admin, user, test.rights, test.missing)
+		rdb := redis.UniversalClient(node.Client(t, as(user, "secret"), deadlines))
+		if test.isCluster {
+			rdb = redis.NewClusterClient(&redis.ClusterOptions{
+				Addrs: []string{node.Addr()}, Username: user, Password: "secret", ContextTimeoutEnabled: true,
+			})
+			t.Cleanup(func() { _ = rdb.Close() })
+		}
+		events := &recorder{}
+		if err := newLocker(t, rdb, patient, core.WithObserver(events.record)).Check(t.Context()); err != nil {
+			t.Errorf("%+v: %v", test, err)
+		}
+		warned := events.of(core.Warned)
+		switch {
+		case test.warned == "" && len(warned) == 0:
+		case len(warned) != 1 || test.warned == "":
+			t.Errorf("%+v: %v", test, warned)
+		case !strings.Contains(warned[0].Err.Error(), test.warned) || strings.Contains(warned[0].Err.Error(), test.other):
+			t.Errorf("%+v: %v", test, warned[0].Err)
+		}
+	}
+}
+
+// A Sentinel that does not know the master replies nil. The nil must not count as the reply
+// to the command that needs the master.
+func TestUnknownMasterIsUnavailable(t *testing.T) {
+	t.Parallel()
+	servers := shared(t, redistest.OnSentinels)
+	rdb := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: "unknown", SentinelAddrs: servers.Options().Addrs, DialerRetries: 1,
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
+	locks := servers.newLocker(t, rdb, core.WithWait(300*time.Millisecond))
+	_, err := locks.TryLock(t.Context(), "k")
+	wantError(t, err, core.ErrUnavailable)
+	wantError(t, errorOf(locks.Lock(t.Context(), "k")), core.ErrUnavailable)
+	wantError(t, errorOf(locks.With(core.WithFencing(true)).TryLock(t.Context(), "k")), core.ErrUnavailable)
+	wantError(t, errorOf(locks.Begin(t.Context(), "k", nil)), core.ErrUnavailable)
+
+	err = locks.Check(t.Context())
+	wantFinding(t, err, "MasterName", "SentinelAddrs")
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("more than one line: %v", err)
+	}
+}
+
+func TestCheckOfClientOfASentinel(t *testing.T) {
+	t.Parallel()
+	servers := shared(t, redistest.OnSentinels)
+	rdb := redis.NewClient(&redis.Options{Addr: servers.Options().Addrs[0]})
+	t.Cleanup(func() { _ = rdb.Close() })
+	wantFinding(t, servers.newLocker(t, rdb).Check(t.Context()), "redis.NewFailoverClient")
 }

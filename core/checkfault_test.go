@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,20 +15,11 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// disabled returns the args of a server without a command.
-func disabled(command string) []string { return []string{"--rename-command", command, ""} }
-
-// configured returns a function that sets a parameter of a server.
-func configured(name, value string) func(*testing.T, *redis.Client) {
-	return func(t *testing.T, admin *redis.Client) {
-		t.Helper()
-		noError(t, admin.ConfigSet(t.Context(), name, value).Err())
-	}
-}
-
+//faults:row 20, 22, 25: the error of Check
 func TestCheckNamesTheProblemOfAServer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -219,5 +211,45 @@ func TestNoErrorContainsAKey(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// oldServer is a hook that replies to SET with NX and GET as a server before Redis 7 does.
+type oldServer struct{ storetest.OpenCircuit }
+
+func (oldServer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); cmd.Name() == "set" && slices.Contains(args, any("nx")) && slices.Contains(args, any("get")) {
+			cmd.SetErr(storetest.ServerError("ERR syntax error"))
+			return cmd.Err()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (o oldServer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		one := o.ProcessHook(func(ctx context.Context, cmd redis.Cmder) error { return next(ctx, []redis.Cmder{cmd}) })
+		for _, cmd := range cmds {
+			_ = one(ctx, cmd)
+		}
+		return nil
+	}
+}
+
+// The first lock is refused with the version that is needed, not the first one that waits.
+func TestServerBeforeRedis7IsNamed(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	rdb.AddHook(oldServer{})
+	locks := newLocker(t, rdb)
+	_, err := locks.Lock(t.Context(), "k")
+	for name, err := range map[string]error{"Lock": err, "Check": locks.Check(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), "older than redis 7.0") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := rdb.DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys are left", n)
 	}
 }

@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,7 +12,9 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // heldChecks is a Locker whose Checks wait until the first command of a run is released.
@@ -107,5 +110,121 @@ func TestCloseEndsTheCheckRun(t *testing.T) {
 		wantError(t, <-checked, core.ErrClosed)
 		wantError(t, h.locks.Check(t.Context()), core.ErrClosed)
 		close(h.release)
+	})
+}
+
+// The subscription is never confirmed.
+func TestCheckFindsLostMessages(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(2*time.Second))
+	for range 8 { // on a busy machine it subscribes again before Check gives up
+		deliver, _ := proxy.HoldCommand(redistest.Named("SUBSCRIBE"))
+		defer deliver()
+	}
+	wantFinding(t, locks.Check(t.Context()), "subscription", "pub/sub")
+}
+
+// Only a script that hands a key to waiting readers uses LRANGE, and it does so only once the Locker
+// has subscribed. Here that takes a second of the bubble: a Check that did not await its subscription
+// would run all its steps within it.
+func TestCheckNamesTheMissingRightOfASlowSubscription(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		subscribing, subscribe := make(chan struct{}), make(chan struct{})
+		var isHeld atomic.Bool
+		rdb := storetest.Embedded(t, func(client *server.Peer, command string, _ ...string) (answered bool) {
+			switch command {
+			case "SET": // the first command of Check; it waits here, so the Locker is the first to subscribe
+				<-subscribing
+			case "SUBSCRIBE":
+				if isHeld.CompareAndSwap(false, true) {
+					close(subscribing)
+					<-subscribe
+				}
+			case "LRANGE":
+				client.WriteError("NOPERM The user executing the script can't run the 'lrange' command")
+				return true
+			}
+			return false
+		})
+		locks := newLocker(t, rdb, patient)
+		time.AfterFunc(time.Second, func() { close(subscribe) })
+		wantFinding(t, locks.Check(t.Context()), "+lrange")
+	})
+}
+
+// A command that was sent twice may be executed again after the next ones, and lock the key of a Check.
+func TestCheckSurvivesALateCopy(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	admin := server.Client(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(5*time.Second))
+	noError(t, locks.Check(t.Context())) // the server has the scripts now
+	take, _ := proxy.HoldCommand(redistest.Named("SET"))
+	defer take()
+	next, seen := proxy.HoldCommand(redistest.Named("EVAL")) // after the key was released
+	defer next()
+	checked := make(chan error, 1)
+	go func() { checked <- locks.Check(t.Context()) }()
+	suite.AwaitClosed(t, "the key is released", seen)
+	take()
+	suite.Eventually(t, "the late copy locks the key", func() bool { return len(admin.Keys(t.Context(), "*").Val()) > 0 })
+	next()
+	noError(t, suite.Receive(t, "the check returns", checked))
+}
+
+// Another program deletes all keys.
+func TestCheckFindsLostKeys(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	admin := server.Client(t)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				admin.FlushAll(t.Context())
+			}
+		}
+	}()
+	defer func() { close(end); <-ended }()
+	locks := newLocker(t, server.Client(t), patient)
+	var err error
+	suite.Eventually(t, "a check fails", func() bool {
+		err = locks.Check(t.Context())
+		return err != nil && strings.Contains(err.Error(), "loses or changes keys")
+	})
+	wantFinding(t, err, "other program")
+}
+
+// A proxy answers SUBSCRIBE by an array at which go-redis panics. Check names it, locks work, and the
+// observer gets one warning.
+func TestUnreadableSubscriptionIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rdb := storetest.Embedded(t, func(client *server.Peer, command string, _ ...string) (answered bool) {
+			if command == "SUBSCRIBE" {
+				client.WriteRaw("*1\r\n:1\r\n")
+			}
+			return command == "SUBSCRIBE"
+		})
+		locks, events := observed(t, rdb, patient)
+		wantFinding(t, locks.Check(t.Context()), "unexpected reply")
+		lease := lock(t, locks, "k")
+		next := startLock(t, locks, "k")
+		time.Sleep(time.Minute)
+		release(t, lease)
+		release(t, next())
+		synctest.Wait()
+		warned := events.of(core.Warned)
+		if n := len(warned); n != 2 || !strings.Contains(warned[1].Err.Error(), "go-redis cannot read") { // the first one is about ContextTimeoutEnabled
+			t.Errorf("warned: %v", warned)
+		}
 	})
 }

@@ -3,8 +3,9 @@ package core_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,84 +20,7 @@ import (
 // send it.
 const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
 
-func testOneOfNineGetsTheLock(t *testing.T, servers *deployment) {
-	t.Helper()
-	one := servers.newLocker(t, servers.Client(t))
-	for name, locker := range map[string]func(*testing.T) *core.Locker{
-		"one process": func(*testing.T) *core.Locker { return one },
-		"nine processes": func(t *testing.T) *core.Locker {
-			t.Helper()
-			return servers.newLocker(t, servers.Client(t))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var granted, busy atomic.Int32
-			var group sync.WaitGroup
-			start := make(chan struct{})
-			for range 9 {
-				locks := locker(t)
-				group.Go(func() {
-					<-start
-					switch _, err := locks.TryLock(t.Context(), name); {
-					case err == nil:
-						granted.Add(1)
-					case errors.Is(err, core.ErrBusy) && !errors.Is(err, core.ErrWaitTimeout):
-						busy.Add(1)
-					default:
-						t.Error(err)
-					}
-				})
-			}
-			close(start)
-			group.Wait()
-			if granted.Load() != 1 || busy.Load() != 8 {
-				t.Errorf("%d requests were granted and %d were busy, want 1 and 8", granted.Load(), busy.Load())
-			}
-		})
-	}
-}
-
-func testWaitersOfSeveralProcesses(t *testing.T, servers *deployment) {
-	t.Helper()
-	var processes []*core.Locker
-	for range 4 {
-		processes = append(processes, servers.newLocker(t, servers.Client(t)))
-	}
-	takeTurns(t, processes, 8, suite.Size(5, 10))
-}
-
-// takeTurns runs a number of callers in each process. Each caller locks one key once for each
-// turn. It fails the test if a call fails, or if two callers hold the lock at once.
-func takeTurns(t *testing.T, processes []*core.Locker, callers, turns int) {
-	t.Helper()
-	var inside, done atomic.Int32
-	var group sync.WaitGroup
-	for _, locks := range processes {
-		for range callers {
-			group.Go(func() {
-				for range turns {
-					err := locks.Do(t.Context(), "k", func(context.Context) error {
-						if inside.Add(1) != 1 {
-							t.Error("two holders at once")
-						}
-						time.Sleep(100 * time.Microsecond)
-						inside.Add(-1)
-						done.Add(1)
-						return nil
-					})
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-	}
-	group.Wait()
-	if want := len(processes) * callers * turns; int(done.Load()) != want {
-		t.Errorf("%d turns done, want %d", done.Load(), want)
-	}
-}
-
+//faults:row 9
 func TestReleaseByAnotherTokenFreesNothing(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Reuse(t).Client(t)
@@ -168,39 +92,6 @@ func testClassicRecipe(t *testing.T, servers *deployment) {
 	}
 }
 
-func testLeaseIsLostToItsOwnToken(t *testing.T, servers *deployment) {
-	t.Helper()
-	rdb := servers.Client(t)
-	locks, events := servers.observed(t, rdb, core.WithTTL(4*time.Second))
-	releaseByToken := func(lease *core.Lease) (freed any, err error) {
-		return rdb.Eval(t.Context(), compareAndDelete, []string{servers.name("k")}, lease.Token()).Result()
-	}
-	lease := lock(t, locks, "k")
-	if freed, err := releaseByToken(lease); err != nil || freed != int64(1) {
-		t.Fatalf("freed %v: %v", freed, err)
-	}
-	// More than once, like redistest.Lose: on a busy machine a late copy of the command that took the key takes it again.
-	suite.Eventually(t, "the lease is lost", func() bool {
-		if _, err := releaseByToken(lease); err != nil {
-			t.Fatal(err)
-		}
-		return lease.Context().Err() != nil
-	})
-	wantError(t, context.Cause(lease.Context()), core.ErrLost)
-	wantError(t, lease.Release(t.Context()), core.ErrLost)
-	wantError(t, lease.Extend(t.Context(), time.Second), core.ErrLost)
-	suite.Eventually(t, "the observer receives the loss", func() bool { return len(events.of(core.Lost)) == 1 })
-
-	// The release finds the loss at the latest, and Do returns it.
-	locks = servers.newLocker(t, rdb, withoutResend()...)
-	err := locks.Do(t.Context(), "k", func(ctx context.Context) error {
-		inner, _ := core.FromContext(ctx)
-		_, err := releaseByToken(inner)
-		return err
-	})
-	wantError(t, err, core.ErrLost)
-}
-
 func TestClientsDatabaseIsUsed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)
@@ -214,19 +105,115 @@ func TestClientsDatabaseIsUsed(t *testing.T) {
 	release(t, lease)
 }
 
-func testOnlyTheFirstWaiterSendsCommands(t *testing.T, servers *deployment) {
+// A client replaces the lock by a list. The lease is lost in time, other callers get a fault,
+// and the list does not change.
+//
+//faults:row 26: the key has another type
+func TestKeyThatBecomesAList(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	admin := server.Client(t)
+	locks := newLocker(t, server.Client(t), core.WithTTL(time.Second), core.WithFencing(true))
+	lease := lock(t, locks, "k")
+	do(t, admin, "DEL", "reqlock:k")
+	do(t, admin, "RPUSH", "reqlock:k", "theirs")
+
+	suite.AwaitClosed(t, "the lease is lost", lease.Context().Done())
+	wantError(t, context.Cause(lease.Context()), core.ErrLost)
+	for what, err := range map[string]error{
+		"a try":     errorOf(newLocker(t, server.Client(t)).TryLock(t.Context(), "k")),
+		"a waiter":  errorOf(newLocker(t, server.Client(t), core.WithWait(time.Hour)).Lock(t.Context(), "k")),
+		"a release": lease.Release(t.Context()),
+	} {
+		if what != "a release" {
+			wantError(t, err, core.ErrUnavailable)
+			var reply redis.Error
+			if !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), "WRONGTYPE") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if err == nil || errors.Is(err, core.ErrBusy) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if got := admin.LRange(t.Context(), "reqlock:k", 0, -1).Val(); len(got) != 1 || got[0] != "theirs" {
+		t.Errorf("the list is now %q", got)
+	}
+	do(t, admin, "DEL", "reqlock:k")
+	release(t, lock(t, locks, "k"))
+}
+
+// Another program has set the key without a TTL. The log line of a refusal says so, because the
+// key stays locked until somebody deletes it.
+func TestKeyWithoutTTLIsNamedInTheRefusal(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	admin := server.Client(t)
+	for _, key := range []string{"k", "i:k", "i:k2"} {
+		do(t, admin, "SET", "reqlock:"+key, "theirs")
+	}
+	var log strings.Builder
+	locks := newLocker(t, server.Client(t), core.WithObserver(core.SlogObserver(
+		slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	)))
+	refusals := func() map[string]error {
+		waiting := locks.With(core.WithWait(time.Second))
+		ended, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		errs := make(map[string]error)
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for what, call := range map[string]func() error{
+			"an attempt":                  func() error { return errorOf(locks.Begin(t.Context(), "k", nil)) },
+			"an attempt that waits":       func() error { return errorOf(waiting.Begin(t.Context(), "k2", nil)) },
+			"a waiter":                    func() error { return errorOf(waiting.Lock(t.Context(), "k")) },
+			"a waiter whose context ends": func() error { return errorOf(locks.Lock(ended, "k")) },
+			"a reader":                    func() error { return errorOf(waiting.With(core.WithShared(true)).Lock(t.Context(), "k")) },
+		} {
+			all.Go(func() {
+				err := call()
+				mu.Lock()
+				defer mu.Unlock()
+				errs[what] = err
+			})
+		}
+		all.Wait()
+		return errs
+	}
+	const says = "the key in Redis has no TTL"
+	for what, err := range refusals() {
+		if !errors.Is(err, core.ErrBusy) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if n := strings.Count(log.String(), says); n != 5 {
+		t.Errorf("%d lines of\n%s", n, log.String())
+	}
+	for _, key := range []string{"k", "i:k", "i:k2"} {
+		do(t, admin, "EXPIRE", "reqlock:"+key, 60)
+	}
+	for what, err := range refusals() {
+		if !errors.Is(err, core.ErrBusy) || strings.Contains(err.Error(), says) {
+			t.Errorf("%s, with a TTL: %v", what, err)
+		}
+	}
+}
+
+// A key with an empty value is locked by a foreign client.
+func testEmptyValueBelongsToAnother(t *testing.T, servers *deployment) {
 	t.Helper()
 	proxy := servers.Proxy(t)
-	locks, events := servers.observed(t, servers.Client(t, redistest.Through(proxy)))
-	lease := lock(t, locks, "k")
+	servers.Client(t).Set(t.Context(), servers.name("k"), "", time.Minute)
+	locks := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	begun := time.Now()
+	_, err := locks.TryLock(ctx, "k")
+	wantError(t, err, core.ErrBusy)
+	t.Logf("TryLock: %v after %v, commands %v", err, time.Since(begun), proxy.Commands())
 	proxy.ResetCommands()
-	wait := startWaiters(t, locks, events, "k", 50)
-	if commands := proxy.Commands(); commands["SET"]+commands["EVALSHA"]+commands["EVAL"] != 0 {
-		t.Errorf("50 waiters sent %v", commands)
-	}
-	release(t, lease)
-	wait()
-	if n := proxy.Commands()["SET"]; n > 5 {
-		t.Errorf("%d SETs for 50 hand-offs", n)
+	wantError(t, errorOf(locks.With(core.WithWait(500*time.Millisecond)).Lock(t.Context(), "k")), core.ErrWaitTimeout)
+	if n := proxy.Commands()["EVALSHA"]; n > 10 {
+		t.Errorf("a waiter of 500 ms sent %d EVALSHA", n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestDoReleasesTheLock(t *testing.T) {
@@ -114,19 +114,7 @@ func testSeveralKeys(t *testing.T, servers *deployment) {
 	})
 }
 
-// locked returns how many of the keys are locked.
-func (d *deployment) locked(ctx context.Context, rdb redis.UniversalClient, keys ...string) (n int64) {
-	for _, key := range keys { // each by a command of its own, because they may be in several slots
-		n += rdb.Exists(ctx, d.name(key)).Val()
-	}
-	return n
-}
-
-// locked returns how many of the keys are locked under the default prefix.
-func locked(ctx context.Context, rdb redis.UniversalClient, keys ...string) int64 {
-	return (&deployment{prefix: "reqlock:"}).locked(ctx, rdb, keys...)
-}
-
+//faults:row 44
 func TestNestedLockSharesTheLock(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
@@ -162,77 +150,7 @@ func TestNestedLockSharesTheLock(t *testing.T) {
 	release(t, again)
 }
 
-func TestNilLeaseDoesNothing(t *testing.T) {
-	t.Parallel()
-	var lease *core.Lease
-	if lease.Key() != "" || lease.Token() != "" || !lease.ValidUntil().IsZero() || lease.Context() == nil ||
-		lease.Extend(t.Context(), time.Second) != nil || lease.Release(t.Context()) != nil {
-		t.Error("a method of a nil lease has an effect")
-	}
-}
-
-// Several goroutines extend and release one lease. Each call either finds the lease alive
-// or reports its end, and the lock is released once.
-func TestLeaseIsSafeForConcurrentUse(t *testing.T) {
-	t.Parallel()
-	rdb := newEmbedded(t)
-	locks, events := observed(t, rdb)
-	lease := lock(t, locks, "k")
-	token := lease.Token()
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			if lease.Key() != "k" || lease.Token() != token || !lease.ValidUntil().After(time.Now()) {
-				t.Errorf("key %q, valid until %v", lease.Key(), lease.ValidUntil())
-			}
-			if err := lease.Extend(t.Context(), time.Minute); err != nil && !errors.Is(err, core.ErrLost) {
-				t.Errorf("extend: %v", err)
-			}
-			if err := lease.Release(t.Context()); err != nil {
-				t.Errorf("release: %v", err)
-			}
-			if lease.Context().Err() == nil {
-				t.Error("the context has not ended with the lease")
-			}
-			if err := lease.Extend(t.Context(), time.Minute); !errors.Is(err, core.ErrLost) {
-				t.Errorf("extend after the release: %v", err)
-			}
-		})
-	}
-	group.Wait()
-	if released := events.of(core.Released); len(released) != 1 || released[0].Err != nil {
-		t.Errorf("released: %+v", released)
-	}
-	if locked(t.Context(), rdb, "k") != 0 {
-		t.Error("the key is still locked")
-	}
-}
-
-func testExtend(t *testing.T, servers *deployment) {
-	t.Helper()
-	rdb := servers.Client(t)
-	lease := lock(t, servers.newLocker(t, rdb, core.WithRenewal(false)), "k")
-	if err := lease.Extend(t.Context(), 0); err == nil {
-		t.Error("a TTL of 0 is accepted")
-	}
-	noError(t, lease.Extend(t.Context(), time.Minute))
-	if left := time.Until(lease.ValidUntil()); left < 50*time.Second || rdb.PTTL(t.Context(), servers.name("k")).Val() < 50*time.Second {
-		t.Errorf("%v left", left)
-	}
-	release(t, lease)
-}
-
-func TestMaxHoldEndsTheContext(t *testing.T) {
-	t.Parallel()
-	locks := newLocker(t, newEmbedded(t), core.WithMaxHold(20*time.Millisecond))
-	err := locks.Do(t.Context(), "k", func(ctx context.Context) error {
-		suite.AwaitClosed(t, "the context ends", ctx.Done())
-		return context.Cause(ctx)
-	})
-	wantError(t, err, core.ErrMaxHold, core.ErrLost)
-	release(t, lock(t, locks.With(core.WithMaxHold(time.Minute)), "k"))
-}
-
+//faults:row 42: only where it was chosen
 func TestFailOpenIsForFaultsOnly(t *testing.T) {
 	t.Parallel()
 	mini := miniredis.RunT(t)
@@ -270,5 +188,22 @@ func TestFailOpenIsForFaultsOnly(t *testing.T) {
 	_ = locks.Close(t.Context())
 	if ran, err := run(t.Context()); ran || !errors.Is(err, core.ErrClosed) {
 		t.Errorf("closed: ran %v, %v", ran, err)
+	}
+}
+
+// An error with several causes has a text of one line, and is each of them.
+func TestErrorHasOneLine(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the request was dropped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	_, err := newLocker(t, newEmbedded(t)).Lock(ctx, "a")
+	for _, want := range []error{context.Canceled, cause} {
+		if !errors.Is(err, want) {
+			t.Errorf("%v is not %v", err, want)
+		}
+	}
+	if text := err.Error(); strings.Contains(text, "\n") || !strings.HasSuffix(text, "context canceled; the request was dropped") {
+		t.Errorf("the text is %q", text)
 	}
 }

@@ -178,18 +178,6 @@ func TestEndOfLeaseDuringWaitForAnotherIsWaitTimeout(t *testing.T) {
 	release(t, busy)
 }
 
-func TestEnterFailsOpenAndReportsIt(t *testing.T) {
-	t.Parallel()
-	rdb := newEmbedded(t)
-	locks, events := observed(t, rdb, core.WithFailOpen(true))
-	_ = rdb.Close()
-	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1"}, field("a"))
-	done()
-	if _, locked := core.FromContext(ctx); err != nil || locked || len(events.of(core.Unlocked)) != 1 {
-		t.Errorf("got %v; unlocked: %v", err, events.of(core.Unlocked))
-	}
-}
-
 func TestCanceledRequestDoesNotRunUnlocked(t *testing.T) {
 	t.Parallel()
 	_, proxy, rdb := behindProxy(t)

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -114,111 +113,45 @@ func TestEventDoesNotPrintItsKey(t *testing.T) {
 	}
 }
 
-func TestSlogObserver(t *testing.T) {
+// The release of an attempt says how the attempt ended, and so does Committed. Other events
+// have no ending.
+func TestEventsSayHowAnAttemptEnded(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[core.EventKind]string{
-		core.Acquired: "level=DEBUG msg=\"lock acquired\"",
-		core.Waiting:  "level=DEBUG msg=\"lock waiting\"",
-		core.Refused:  "level=DEBUG msg=\"lock refused\"",
-		core.Released: "level=DEBUG msg=\"lock released\"",
-		core.Renewed:  "level=DEBUG msg=\"lock renewed\"",
-		core.Lost:     "level=WARN msg=\"lock lost\"",
-		core.HeldLong: "level=WARN msg=\"lock held_long\"",
-		core.Unlocked: "level=WARN msg=\"lock unlocked\"",
-
-		core.Replayed:  "level=DEBUG msg=\"lock replayed\"",
-		core.Committed: "level=DEBUG msg=\"lock committed\"",
-		core.Restored:  "level=WARN msg=\"lock restored\"",
-		core.Warned:    "level=WARN msg=\"lock warned\"",
-		core.Closing:   "level=WARN msg=\"lock closing\"",
-
-		core.OutcomeUnknown: "level=WARN msg=\"lock outcome_unknown\"",
+	for ending, test := range map[core.Ending]struct {
+		end       func(a *core.Attempt) error
+		committed int
+	}{
+		core.Commit:    {func(a *core.Attempt) error { return a.Commit(context.Background(), []byte("answer")) }, 1},
+		core.Seal:      {func(a *core.Attempt) error { return a.Seal(context.Background()) }, 1},
+		core.Abort:     {func(a *core.Attempt) error { return a.Abort(context.Background()) }, 0},
+		core.Interrupt: {func(a *core.Attempt) error { return a.Interrupt(context.Background()) }, 0},
 	} {
-		var log bytes.Buffer
-		observe := core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-		observe(core.Event{Kind: kind})
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("%v: %s", kind, log.String())
-		}
-		fault := core.Event{Kind: kind, Err: fmt.Errorf("x: %w", core.ErrUnavailable)}
-		log.Reset()
-		observe(fault)
-		if isFault := kind != core.Acquired && kind != core.Waiting && kind != core.Replayed; strings.Contains(log.String(), "WARN") != isFault {
-			t.Errorf("fault in %v: %s", kind, log.String())
-		}
-		log.Reset()
-		quiet := core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})))
-		quiet(fault)
-		if log.Len() != 0 {
-			t.Errorf("logged below the level: %s", log.String())
-		}
+		t.Run(ending.String(), func(t *testing.T) {
+			t.Parallel()
+			locks, events := observed(t, newEmbedded(t))
+			noError(t, test.end(begin(t, locks, "k")))
+			suite.Eventually(t, "the release is observed", func() bool { return len(events.of(core.Released)) == 1 })
+			committed := events.of(core.Committed)
+			if len(committed) != test.committed {
+				t.Errorf("%d commits", len(committed))
+			}
+			for _, event := range events.all() {
+				want := core.Ending(0)
+				if event.Kind == core.Released || event.Kind == core.Committed {
+					want = ending
+				}
+				if event.Ending != want || !event.Attempt {
+					t.Errorf("%v: ending %v, attempt %t", event.Kind, event.Ending, event.Attempt)
+				}
+			}
+			release(t, lock(t, locks, "k"))
+			suite.Eventually(t, "the plain release is observed", func() bool { return len(events.of(core.Released)) == 2 })
+			if plain := events.of(core.Released)[1]; plain.Ending != 0 || plain.Attempt {
+				t.Errorf("a plain lock: %+v", plain)
+			}
+		})
 	}
-	for kind, want := range map[core.EventKind]string{
-		core.Committed: "lock not committed", core.Renewed: "lock not renewed", core.Released: "lock release not confirmed",
-		core.OutcomeUnknown: "lock outcome_unknown",
-	} {
-		var log bytes.Buffer
-		core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))(core.Event{Kind: kind, Err: core.ErrUnavailable})
-		if !strings.Contains(log.String(), `msg="`+want+`"`) {
-			t.Errorf("%v failed: %s", kind, log.String())
-		}
-	}
-	if got := core.EventKind(0).String() + core.Handover(0).String(); got != "unknownunknown" {
+	if got := core.Ending(0).String(); got != "unknown" {
 		t.Error(got)
 	}
-}
-
-// Events that come for each retry, or that a client or a shutdown causes, are no warnings.
-func TestSlogObserverWarnsOnce(t *testing.T) {
-	t.Parallel()
-	unavailable := fmt.Errorf("x: %w", core.ErrUnavailable)
-	refusalOf := func(keyErr error) error {
-		locks, events := observed(t, newEmbedded(t))
-		key := core.Func(func(string) (string, error) { return "", keyErr })
-		_, _, err := core.Enter(t.Context(), locks, "", key)
-		if refused := events.of(core.Refused); err == nil || len(refused) != 1 {
-			t.Fatalf("refused: %+v, %v", refused, err)
-		}
-		return events.of(core.Refused)[0].Err
-	}
-	for name, test := range map[string]struct {
-		event core.Event
-		level string
-	}{
-		"a failed renewal":               {core.Event{Kind: core.Renewed, Err: unavailable}, "WARN"},
-		"the next failed renewal":        {core.Event{Kind: core.Renewed, Err: unavailable, Repeated: true}, "DEBUG"},
-		"a commit that went on":          {core.Event{Kind: core.Committed, Repeated: true}, "WARN"},
-		"held long, again":               {core.Event{Kind: core.HeldLong, Repeated: true}, "WARN"},
-		"refused by Close":               {core.Event{Kind: core.Refused, Err: &core.Error{Kind: core.ErrClosed}}, "DEBUG"},
-		"refused by Redis":               {core.Event{Kind: core.Refused, Err: unavailable}, "WARN"},
-		"a client without a key":         {core.Event{Kind: core.Refused, Err: refusalOf(core.ErrNoKey)}, "DEBUG"},
-		"an unknown client":              {core.Event{Kind: core.Refused, Err: refusalOf(teapot(401))}, "DEBUG"},
-		"the key function's own failure": {core.Event{Kind: core.Refused, Err: refusalOf(errors.New("down"))}, "WARN"},
-		"its service is away":            {core.Event{Kind: core.Refused, Err: refusalOf(teapot(503))}, "WARN"},
-	} {
-		var log bytes.Buffer
-		core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))(test.event)
-		if !strings.Contains(log.String(), "level="+test.level) {
-			t.Errorf("%s: want %s: %s", name, test.level, log.String())
-		}
-	}
-}
-
-func TestCloseDrains(t *testing.T) {
-	t.Parallel()
-	locks := newLocker(t, newEmbedded(t))
-	lease := lock(t, locks, "k")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	waiter := make(chan error, 1)
-	go func() {
-		_, err := locks.Lock(t.Context(), "k")
-		waiter <- err
-	}()
-	wantError(t, locks.Close(ctx), context.DeadlineExceeded)
-	wantError(t, suite.Receive(t, "the waiter returns", waiter), core.ErrClosed)
-	suite.AwaitClosed(t, "the lease ends", lease.Context().Done())
-	wantError(t, context.Cause(lease.Context()), core.ErrClosed)
-	wantError(t, lease.Release(t.Context()), core.ErrClosed)
-	noError(t, locks.Close(t.Context()))
 }

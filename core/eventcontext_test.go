@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,45 +189,4 @@ func TestEventDoesNotPrintItsContext(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A handler of log/slog finds the trace in the context of the line.
-func TestSlogObserverLogsWithTheContextOfTheRequest(t *testing.T) {
-	t.Parallel()
-	var traces traceHandler
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(core.SlogObserver(slog.New(&traces))))
-	if err := locks.Do(traced(t.Context(), "mine"), "k", func(context.Context) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	suite.Eventually(t, "both lines are logged", func() bool { return traces.count("mine") == 2 })
-}
-
-// A traceHandler is a handler of log/slog that keeps the trace of each line.
-type traceHandler struct {
-	slog.Handler
-	mu     sync.Mutex
-	traces []string
-}
-
-func (h *traceHandler) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle keeps the trace of the context.
-func (h *traceHandler) Handle(ctx context.Context, _ slog.Record) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	trace, _ := ctx.Value(traceKey{}).(user)
-	h.traces = append(h.traces, string(trace))
-	return nil
-}
-
-// count returns how many lines have the trace.
-func (h *traceHandler) count(trace string) (n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, got := range h.traces {
-		if got == trace {
-			n++
-		}
-	}
-	return n
 }

@@ -1,23 +1,12 @@
 package core_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
 )
-
-// namesOf returns the names in the events of a kind, in their order.
-func (r *recorder) namesOf(kind core.EventKind) string {
-	var names []string
-	for _, event := range r.of(kind) {
-		names = append(names, event.Name)
-	}
-	return strings.Join(names, ",")
-}
 
 // Events have the name of the key that was read, or that of WithName, whichever way the lock
 // was taken.
@@ -146,24 +135,4 @@ func TestNameIsNoPartOfTheKey(t *testing.T) {
 		t.Errorf("the key is %q", lease.Key())
 	}
 	release(t, lease)
-}
-
-func TestSlogObserverLogsNameAndEnding(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(core.SlogObserver(logger)), core.WithName("payments"))
-	noError(t, begin(t, locks, "k").Abort(t.Context()))
-	release(t, lock(t, locks, "k"))
-	for _, want := range []string{
-		`msg="lock acquired" key=`, "name=payments attempt=true waited=", "name=payments attempt=true held=", "ending=abort\n",
-		"name=payments waited=", "name=payments held=",
-	} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %s:\n%s", want, log.String())
-		}
-	}
-	if strings.Count(log.String(), "ending=") != 1 {
-		t.Errorf("endings of plain locks:\n%s", log.String())
-	}
 }

@@ -26,9 +26,6 @@ func outageOptions(more ...core.Option) []core.Option {
 	return append([]core.Option{core.WithFailFast(testFailFast), core.WithCommandTimeout(testTimeout)}, more...)
 }
 
-// tryPause is the pause between two tries of a loop.
-const tryPause = 10 * time.Millisecond
-
 // shortReads ends an abandoned command soon.
 func shortReads(o *redis.Options) { o.ReadTimeout = 500 * time.Millisecond }
 
@@ -114,87 +111,6 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 	}
 }
 
-// A refused connection is reported as such, also by the first callers.
-func TestRefusedConnectionIsReported(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	locks := core.Must(core.New(server.Client(t), core.WithCommandTimeout(time.Second), core.WithWait(2*time.Second)))
-	t.Cleanup(func() { _ = locks.Close(context.Background()) })
-	server.Kill()
-	for range 2 {
-		_, err := locks.TryLock(t.Context(), "k")
-		wantError(t, err, core.ErrUnavailable)
-		if !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "no reply") {
-			t.Errorf("TryLock: %v", err)
-		}
-		_, err = locks.Lock(t.Context(), "k")
-		wantError(t, err, core.ErrUnavailable)
-		if !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "no reply") {
-			t.Errorf("Lock: %v", err)
-		}
-	}
-}
-
-func TestFailOpenRunsAfterItsOwnCommandInAnOutage(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	locks := newLocker(t, proxy.Client(t, shortReads), outageOptions()...)
-	release(t, lock(t, locks, "k"))
-	proxy.Refuse(true)
-	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") })
-	open := locks.With(core.WithFailOpen(true), core.WithWait(time.Minute))
-	ran := false
-	if err := open.Do(t.Context(), "k", func(context.Context) error { ran = true; return nil }); err != nil || !ran {
-		t.Errorf("ran: %v, %v", ran, err)
-	}
-	// The server is back, and no probe may have noticed: the caller locks.
-	proxy.Refuse(false)
-	err := open.Do(t.Context(), "k", func(ctx context.Context) error {
-		if _, locked := core.FromContext(ctx); !locked {
-			return errors.New("it ran without the lock")
-		}
-		return nil
-	})
-	noError(t, err)
-}
-
-// A dead master of a cluster affects no key of the others.
-func TestOutageOfOneMaster(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.StartCluster(t)
-	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.ReadTimeout = 500 * time.Millisecond })
-	locks := newLocker(t, rdb, core.WithFailFast(100*time.Millisecond), core.WithCommandTimeout(testTimeout))
-	dead := cluster.Masters()[0]
-	keys := make(map[bool][]string) // by whether the dead master has them
-	for i := 0; len(keys[true]) < 2 || len(keys[false]) == 0; i++ {
-		key := string(rune('a' + i))
-		master, err := rdb.MasterForKey(t.Context(), "reqlock:"+key)
-		noError(t, err)
-		died := master.Options().Addr == dead.Addr()
-		keys[died] = append(keys[died], key)
-		release(t, lock(t, locks, key))
-	}
-	waitedFor, another, ofOther := keys[true][0], keys[true][1], keys[false][0]
-	_, waiter := queueWaiter(t, locks, dead, waitedFor)
-	dead.Pause()
-	suite.Eventually(t, "new callers of its keys are refused at once", suite.Every(tryPause, func() bool {
-		lease, err := locks.TryLock(t.Context(), ofOther)
-		if err != nil {
-			t.Fatalf("a key of another master: %v", err)
-		}
-		release(t, lease)
-		return refusesAtOnce(t, locks, another)
-	}))
-	cluster.AwaitFailover(dead)
-	noError(t, suite.Receive(t, "the waiter returns", waiter))
-	suite.Eventually(t, "the keys of the dead master are served", func() bool {
-		lease, err := locks.TryLock(t.Context(), another)
-		return err == nil && lease.Release(t.Context()) == nil
-	})
-	dead.Resume()
-}
-
 func TestOutageOfAMajority(t *testing.T) {
 	t.Parallel()
 	servers := startServers(t, 3)
@@ -210,7 +126,7 @@ func TestOutageOfAMajority(t *testing.T) {
 			t.Fatalf("a majority serves: %v", err)
 		}
 		release(t, lease)
-		time.Sleep(tryPause)
+		time.Sleep(10 * time.Millisecond)
 	}
 	servers[1].Pause()
 	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") })
@@ -226,20 +142,60 @@ func TestOutageOfAMajority(t *testing.T) {
 	servers[1].Resume()
 }
 
-// A waiter keeps its place in a failover that takes longer than the time of WithFailFast.
-func TestWaiterKeepsItsPlaceInAFailover(t *testing.T) {
+func TestErrorsNameABusyPool(t *testing.T) {
 	t.Parallel()
-	sentinels := redistest.StartSentinel(t)
-	rdb := sentinels.Client(t, func(o *redis.FailoverOptions) { o.ReadTimeout = 500 * time.Millisecond })
-	locks := newLocker(t, rdb, core.WithFailFast(100*time.Millisecond), core.WithCommandTimeout(testTimeout))
-	master := sentinels.Master()
-	_, waiter := queueWaiter(t, locks, master, "k") // the lease ends with its TTL, since its client knows one server
-	master.Kill()
-	suite.Eventually(t, "new callers are refused at once", func() bool { return refusesAtOnce(t, locks, "new") || len(waiter) > 0 })
-	sentinels.AwaitFailover(master)
-	noError(t, suite.Receive(t, "the waiter returns", waiter))
-	suite.Eventually(t, "new callers are served", func() bool {
-		lease, err := locks.TryLock(t.Context(), "new")
-		return err == nil && lease.Release(t.Context()) == nil
-	})
+	const inUse = "all 2 connections in the pool"
+	for name, test := range map[string]struct {
+		configure func(*redis.Options)
+		want      string
+	}{
+		"no connection before the command timeout": {func(o *redis.Options) { o.PoolTimeout = time.Minute }, inUse},
+		"the caller sends its own commands":        {deadlines, inUse},
+		"no connection before the pool's timeout":  {func(o *redis.Options) { o.PoolTimeout = 10 * time.Millisecond }, "connection pool timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rdb := redistest.Start(t).Client(t, func(o *redis.Options) { o.PoolSize = 2 }, test.configure)
+			wantBusyPool(t, rdb, rdb, test.want)
+		})
+	}
 }
+
+// One master of a cluster has a busy pool.
+func testErrorsNameABusyPoolInCluster(t *testing.T, cluster *redistest.Cluster) {
+	t.Helper()
+	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.PoolSize = 2 })
+	master, err := rdb.MasterForKey(t.Context(), "reqlock:k")
+	noError(t, err)
+	wantBusyPool(t, rdb, master, "all 2 connections in the pool")
+}
+
+// wantBusyPool lets the program use both connections in the pool of the server
+// that has the lock. It fails the test unless the error of a lock and its event have the text, and
+// Check says what to do.
+func wantBusyPool(t *testing.T, rdb redis.UniversalClient, server *redis.Client, want string) {
+	t.Helper()
+	locks, events := observed(t, rdb, core.WithCommandTimeout(500*time.Millisecond))
+	release(t, lock(t, locks, "k")) // then the next caller may send its own commands
+	for range 2 {
+		conn := server.Conn()
+		defer func() { _ = conn.Close() }()
+		noError(t, conn.Process(t.Context(), ownCommand{redis.NewStatusCmd(t.Context(), "ping")}))
+	}
+	suite.Eventually(t, "both connections are in use", func() bool {
+		return server.PoolStats().TotalConns == 2 && server.PoolStats().IdleConns == 0
+	})
+	_, err := locks.TryLock(t.Context(), "k")
+	wantError(t, err, core.ErrUnavailable)
+	if refused := events.of(core.Refused); len(refused) != 1 || refused[0].Err.Error() != err.Error() || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, events %v, want %q", err, refused, want)
+	}
+	wantFinding(t, locks.Check(t.Context()), "pool", "a client of its own", "PoolSize")
+}
+
+// An ownCommand goes through the client that it was given to, also if the servers of the tests
+// have users with few rights: see redistest.
+type ownCommand struct{ *redis.StatusCmd }
+
+// NoRetry returns true, as for the commands of reqlock.
+func (ownCommand) NoRetry() bool { return true }

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/reqlock/reqlock/core"
@@ -30,4 +31,13 @@ func (r *recorder) all() []core.Event {
 // of returns the events of one kind.
 func (r *recorder) of(kind core.EventKind) []core.Event {
 	return slices.DeleteFunc(r.all(), func(event core.Event) bool { return event.Kind != kind })
+}
+
+// namesOf returns the names in the events of a kind, in their order.
+func (r *recorder) namesOf(kind core.EventKind) string {
+	var names []string
+	for _, event := range r.of(kind) {
+		names = append(names, event.Name)
+	}
+	return strings.Join(names, ",")
 }

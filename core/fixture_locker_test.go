@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -100,3 +103,49 @@ func noError(t *testing.T, err error) {
 
 // errorOf returns the error of a call that also returns something else.
 func errorOf[T any](_ T, err error) error { return err }
+
+// newEmbedded returns a client of an embedded Redis.
+func newEmbedded(tb testing.TB) *redis.Client {
+	tb.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(tb).Addr()})
+	tb.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// inBubble runs a test in a bubble, with a Locker on a Redis in memory.
+func inBubble(t *testing.T, test func(t *testing.T, locks *core.Locker), opts ...core.Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, locktest.New(t, opts...).Locker) })
+}
+
+// begin begins an attempt that is to run. It fails the test if there is no such attempt.
+func begin(t *testing.T, locks *core.Locker, key string) *core.Attempt {
+	t.Helper()
+	a, err := locks.Begin(t.Context(), key, []byte("f"))
+	if err != nil {
+		t.Fatalf("begin %q: %v", key, err)
+	}
+	if record, done := a.Replay(); done {
+		t.Fatalf("begin %q: done already, with %q", key, record)
+	}
+	return a
+}
+
+// wantReplay fails the test unless the request is done and has this answer.
+func wantReplay(t *testing.T, locks *core.Locker, key, answer string) {
+	t.Helper()
+	a, err := locks.Begin(t.Context(), key, []byte("f"))
+	if err != nil {
+		t.Fatalf("begin %q: %v", key, err)
+	}
+	if record, done := a.Replay(); !done || string(record) != answer {
+		t.Errorf("begin %q: done %v with %q, want %q", key, done, record, answer)
+	}
+}
+
+// endedContext returns a context that has ended.
+func endedContext() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

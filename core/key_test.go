@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"crypto/fips140"
 	"errors"
 	"strings"
@@ -8,21 +9,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 )
-
-// form is the request of the key tests.
-type form map[string]string
-
-func field(name string) core.KeyFunc[form] {
-	return core.Func(func(f form) (string, error) {
-		switch f[name] {
-		case "!skip":
-			return "", core.ErrSkip
-		case "!bad":
-			return "", core.ErrInvalidKey
-		}
-		return f[name], nil
-	})
-}
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
@@ -173,4 +159,20 @@ func FuzzKeysAreUnique(f *testing.F) {
 			t.Errorf("two names both make %q", n1.Raw())
 		}
 	})
+}
+
+// pendingError is the error of a key function that is called again.
+type pendingError struct{}
+
+func (pendingError) Error() string   { return "not yet" }
+func (pendingError) ReqlockPending() {}
+
+func TestPendingKeyIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	locks, events := observed(t, newEmbedded(t))
+	_, _, err := core.Enter(context.Background(), locks, "", core.Named("a", func(string) (string, error) { return "", pendingError{} }))
+	var pending pendingError
+	if !errors.As(err, &pending) || len(events.all()) != 0 {
+		t.Errorf("%v, events %+v", err, events.all())
+	}
 }

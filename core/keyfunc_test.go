@@ -159,3 +159,50 @@ func TestDescriptionReplacesNameOfFunction(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestErrorNamesTheKeyFunction(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		key        core.KeyFunc[string]
+		kind       error
+		want, part string
+	}{
+		"empty": {failing(nil), core.ErrNoKey, `reqlock: no key: Header("X-Account") is empty`, `the header "X-Account"`},
+		"no key": {
+			failing(core.ErrNoKey), core.ErrNoKey, `reqlock: no key: Header("X-Account") is empty`, `the header "X-Account"`,
+		},
+		"invalid": {
+			failing(fmt.Errorf("%w: given 2 times", core.ErrInvalidKey)), core.ErrInvalidKey,
+			`reqlock: invalid key: Header("X-Account"): given 2 times`, `the header "X-Account"`,
+		},
+		"too large": {
+			failing(core.ErrBodyTooLarge), core.ErrBodyTooLarge, `reqlock: body too large: Header("X-Account")`, `the header "X-Account"`,
+		},
+		"inside others": {
+			core.Named("a", core.Join(core.Hashed(failing(nil)))), core.ErrNoKey,
+			`reqlock: no key: Header("X-Account") is empty`, `the header "X-Account"`,
+		},
+		"first": {
+			core.First(failing(nil), core.Of(strings.TrimSpace), failing(nil)), core.ErrNoKey,
+			`reqlock: no key: First(Header("X-Account"), Of(strings.TrimSpace), Header("X-Account")) is empty`,
+			`the header "X-Account" or the header "X-Account"`,
+		},
+		"a function of the program": {
+			core.Func(accountOf), nil, `reqlock: key function: core_test.accountOf: no database`, "",
+		},
+		"a named function of the program": {
+			core.Named("account", accountOf), nil, `reqlock: key function: Named("account"): no database`, "",
+		},
+	} {
+		_, err := test.key.Read("")
+		if err == nil || err.Error() != test.want || test.kind != nil && !errors.Is(err, test.kind) {
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
+		if outcome, _ := core.OutcomeOf(err); outcome.Part != test.part {
+			t.Errorf("%s: the part is %q, want %q", name, outcome.Part, test.part)
+		}
+	}
+	if _, err := failing(core.ErrSkip).Read(""); err != core.ErrSkip { //nolint:errorlint // unchanged
+		t.Errorf("got %v", err)
+	}
+}

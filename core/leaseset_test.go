@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -181,28 +180,6 @@ func TestLockAllRefusesAndLeavesNoLock(t *testing.T) {
 		}
 	}
 	release(t, busy)
-}
-
-func TestLockAllInOppositeOrdersDoesNotDeadlock(t *testing.T) {
-	t.Parallel()
-	locks := newLocker(t, newEmbedded(t))
-	var group sync.WaitGroup
-	for i := range 20 {
-		group.Go(func() {
-			keys := []string{"a", "b"}
-			if i%2 == 0 {
-				slices.Reverse(keys)
-			}
-			set, err := locks.LockAll(t.Context(), keys)
-			if err == nil {
-				err = set.Release(t.Context())
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
 }
 
 // A job locks both accounts of a transfer, and gives the fencing number of each to the

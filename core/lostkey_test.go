@@ -2,7 +2,9 @@ package core_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,13 +66,6 @@ func TestLeaseIsLostWithItsKey(t *testing.T) {
 			release(t, second)
 		})
 	}
-}
-
-// do sends a command that needs no repair.
-func do(t *testing.T, admin *redis.Client, command ...any) (repair func()) {
-	t.Helper()
-	noError(t, admin.Do(t.Context(), command...).Err())
-	return func() {}
 }
 
 // evicts returns a function that fills a server until the server has evicted the lock by a
@@ -138,4 +133,58 @@ func TestValidityUsesTheMonotonicClock(t *testing.T) {
 	next := waiter()
 	wantMonotonic("passed on", next)
 	release(t, next)
+}
+
+// pollInterval is the pause between two polls that cost several commands or much memory.
+const pollInterval = 20 * time.Millisecond
+
+// Leases are renewed while their process takes and releases thousands of other locks.
+//
+//faults:row 33
+func TestLeasesSurviveThousandsOfOtherLocks(t *testing.T) {
+	t.Parallel()
+	const ttl = 4 * time.Second
+	server := redistest.Reuse(t)
+	rdb := server.Client(t)
+	locks, events := observed(t, rdb, core.WithTTL(ttl))
+	held := make([]*core.Lease, 10)
+	for i := range held {
+		held[i] = lock(t, locks, fmt.Sprint("held", i))
+	}
+	var group sync.WaitGroup
+	for g := range 16 {
+		group.Go(func() {
+			for i := range suite.Size(125, 500) {
+				if err := locks.Do(t.Context(), fmt.Sprint("other", g, "-", i), func(context.Context) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	begun := time.Now()
+	suite.Eventually(t, "each lease is renewed after the other locks", suite.Every(pollInterval, func() bool {
+		renewed := map[string]bool{}
+		for _, event := range events.of(core.Renewed) {
+			if event.Err == nil {
+				renewed[event.Key.Raw()] = true
+			}
+		}
+		return len(renewed) == len(held) && time.Since(begun) > ttl || len(events.of(core.Lost)) != 0
+	}))
+	for i, lease := range held {
+		if lease.Context().Err() != nil || rdb.Get(t.Context(), fmt.Sprint("reqlock:held", i)).Val() != lease.Token() {
+			t.Errorf("lease %d: %v", i, context.Cause(lease.Context()))
+		}
+		_, err := locks.TryLock(t.Context(), fmt.Sprint("held", i))
+		wantError(t, err, core.ErrBusy)
+		nested, err := locks.Lock(lease.Context(), fmt.Sprint("held", i))
+		if err != nil || nested.Token() != lease.Token() {
+			t.Errorf("lease %d does not nest: %v", i, err)
+		}
+		release(t, lease)
+	}
+	if lost := events.of(core.Lost); len(lost) != 0 {
+		t.Errorf("%d leases were lost, the first: %+v", len(lost), lost[0])
+	}
 }

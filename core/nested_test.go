@@ -1,12 +1,10 @@
 package core_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -167,67 +165,121 @@ func TestNestedLeaseOutlivesTheContextOfItsCaller(t *testing.T) {
 	release(t, outer)
 }
 
-// A nested lease has the fencing number of the outer lease. If the outer lease has none, a
-// nested lock with WithFencing is refused.
-func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
+// Either the nested lease shares the lock of the outer lease, and ends with it, or it is
+// a lock of its own.
+func TestNestingWhileTheOuterLeaseIsReleased(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	for range suite.Size(50, 200) {
+		outer := lock(t, locks, "k")
+		ctx := context.WithoutCancel(outer.Context())
+		var inner *core.Lease
+		var err error
+		var group sync.WaitGroup
+		group.Go(func() { release(t, outer) })
+		group.Go(func() { inner, err = locks.Lock(ctx, "k") })
+		group.Wait()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case inner.Token() != outer.Token():
+			release(t, inner)
+		default:
+			wantError(t, context.Cause(inner.Context()), core.ErrLost)
+			wantError(t, inner.Release(t.Context()), core.ErrLost)
+		}
+	}
+}
+
+// The locks of several keys are released together. A nested lease of any of them is
+// lost, and its context says so.
+func TestNestedLeaseIsLostWhenSeveralKeysAreReleased(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	for name, under := range nestings() {
+		for _, key := range []string{"a", "b", "c"} {
+			t.Run(name+", "+key, func(t *testing.T) {
+				var inner *core.Lease
+				err := locks.DoAll(t.Context(), []string{"b", "c", "a"}, func(ctx context.Context) (err error) {
+					inner, err = locks.Lock(under(ctx), key)
+					return err
+				})
+				noError(t, err)
+				wantError(t, context.Cause(inner.Context()), core.ErrLost)
+				wantError(t, inner.Release(t.Context()), core.ErrLost)
+			})
+		}
+	}
+}
+
+// The context of a nested lease ends with the nested lease. A lock of the key under that
+// context is refused, as it is for any other key.
+func TestContextOfReleasedNestedLeaseTakesNoLock(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	outer := lock(t, locks, "k")
+	inner, err := locks.Lock(outer.Context(), "k")
+	noError(t, err)
+	ctx := inner.Context()
+	release(t, inner)
+	ran := false
+	err = locks.Do(ctx, "k", func(context.Context) error {
+		ran = true
+		return nil
+	})
+	wantError(t, err, context.Canceled)
+	if ran {
+		t.Error("fn ran under a context that had ended")
+	}
+	release(t, outer)
+}
+
+func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	endings := map[string]func(context.Context, *core.Attempt) error{
+		"commit":    func(ctx context.Context, a *core.Attempt) error { return a.Commit(ctx, []byte("inner")) },
+		"seal":      func(ctx context.Context, a *core.Attempt) error { return a.Seal(ctx) },
+		"abort":     func(ctx context.Context, a *core.Attempt) error { return a.Abort(ctx) },
+		"interrupt": func(ctx context.Context, a *core.Attempt) error { return a.Interrupt(ctx) },
+	}
+	for ending, end := range endings {
+		t.Run(ending, func(t *testing.T) {
+			t.Parallel()
+			locks := newLocker(t, server.Client(t))
+			outer := begin(t, locks, ending)
+			nested := func() *core.Attempt {
+				a, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), ending, nil)
+				noError(t, err)
+				return a
+			}
+			before, after := nested(), nested()
+			noError(t, end(t.Context(), before))
+			if err := before.Lease().Context().Err(); err == nil {
+				t.Error("the context has not ended with the attempt")
+			}
+			noError(t, outer.Commit(t.Context(), []byte("outer")))
+			wantError(t, context.Cause(after.Lease().Context()), core.ErrLost)
+			wantError(t, after.Lease().Extend(t.Context(), time.Second), core.ErrLost)
+			for range 2 {
+				wantError(t, end(t.Context(), after), core.ErrLost)
+			}
+			noError(t, end(t.Context(), before))
+			wantReplay(t, locks, ending, "outer")
+		})
+	}
+}
+
+func TestNestedAttemptOfALostLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Reuse(t).Client(t)
-	var log bytes.Buffer
-	events := &recorder{}
-	plain := newLocker(t, rdb, core.WithObserver(events.record), core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))))
-	fenced := plain.With(core.WithFencing(true), core.WithFailOpen(true), core.WithName("accounts"))
-	never := func(context.Context) error {
-		t.Error("fn ran without a fencing number")
-		return nil
-	}
-	outer := lock(t, plain, "k")
-	ctx := outer.Context()
-	attempt := begin(t, plain, "k")
-	for name, run := range map[string]func() error{
-		"lock": func() error { _, err := fenced.Lock(ctx, "k"); return err },
-		"try":  func() error { _, err := fenced.TryLock(ctx, "k"); return err },
-		"do":   func() error { return fenced.Do(ctx, "k", never) },
-		"all":  func() error { return fenced.DoAll(ctx, []string{"a", "k"}, never) },
-		"enter": func() error {
-			_, done, err := core.Enter(ctx, fenced, form{"id": "k"}, field("id"))
-			done()
-			return err
-		},
-		"begin": func() error { _, err := fenced.Begin(attempt.Lease().Context(), "k", nil); return err },
-	} {
-		before := len(events.of(core.Refused))
-		log.Reset()
-		err := run()
-		wantError(t, err, core.ErrUpgrade)
-		key := "k"
-		if name == "begin" {
-			key = "i:k"
-		}
-		refused := events.of(core.Refused)[before:]
-		if len(refused) != 1 || !errors.Is(refused[0].Err, core.ErrUpgrade) || refused[0].Key.Raw() != key ||
-			refused[0].Name != "accounts" || refused[0].Attempt != (name == "begin") {
-			t.Errorf("%s: events %+v", name, refused)
-		}
-		if !strings.Contains(log.String(), `level=WARN msg="lock refused"`) {
-			t.Errorf("%s: logged %q", name, log.String())
-		}
-		if got, ok := core.OutcomeOf(err); !ok || got != (core.Outcome{Code: "upgrade", HTTP: 500, GRPC: 13}) {
-			t.Errorf("%s: %v has the outcome %+v", name, err, got)
-		}
-	}
-	if locked(t.Context(), rdb, "a") != 0 {
-		t.Error("the other key of a refused caller is locked")
-	}
-	noError(t, attempt.Abort(t.Context()))
-	release(t, outer)
-
-	outer = lock(t, fenced, "k")
-	for _, locks := range []*core.Locker{plain, fenced} {
-		inner, err := locks.Lock(outer.Context(), "k")
-		if err != nil || inner.Fence() != outer.Fence() || inner.Fence() == 0 {
-			t.Errorf("fence %d within %d, %v", inner.Fence(), outer.Fence(), err)
-		}
-		release(t, inner)
-	}
-	release(t, outer)
+	locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
+	outer := begin(t, locks, "k")
+	inner, err := locks.Begin(context.WithoutCancel(outer.Lease().Context()), "k", nil)
+	noError(t, err)
+	redistest.Lose(t, rdb, "the context of the nested attempt ends",
+		func() bool { return inner.Lease().Context().Err() != nil }, "reqlock:i:k")
+	wantError(t, context.Cause(inner.Lease().Context()), core.ErrLost)
+	wantError(t, inner.Commit(t.Context(), nil), core.ErrLost)
+	noError(t, outer.Commit(t.Context(), []byte("late")))
 }

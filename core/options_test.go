@@ -1,24 +1,16 @@
 package core_test
 
 import (
-	"context"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
 )
-
-// newEmbedded returns a client of an embedded Redis.
-func newEmbedded(tb testing.TB) *redis.Client {
-	tb.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(tb).Addr()})
-	tb.Cleanup(func() { _ = rdb.Close() })
-	return rdb
-}
 
 func TestErrorNamesTheBadSetting(t *testing.T) {
 	t.Parallel()
@@ -130,90 +122,6 @@ func TestWithPanicsOnBadSetting(t *testing.T) {
 	core.Must(core.New(nil))
 }
 
-func TestViewSharesQueuesAndNotSettings(t *testing.T) {
-	t.Parallel()
-	rdb := newEmbedded(t)
-	locks := newLocker(t, rdb, core.WithTTL(20*time.Second))
-	view := locks.With(core.WithTTL(time.Minute), core.WithWait(0))
-	lease := lock(t, locks, "k")
-	if ttl := rdb.PTTL(t.Context(), "reqlock:k").Val(); ttl > 20*time.Second {
-		t.Errorf("the setting of the view applies to its root: TTL %v", ttl)
-	}
-	wantError(t, errorOf(view.Lock(t.Context(), "k")), core.ErrBusy)
-	release(t, lease)
-	lease = lock(t, view, "k")
-	if ttl := rdb.PTTL(t.Context(), "reqlock:k").Val(); ttl < 50*time.Second {
-		t.Errorf("TTL of the view is %v", ttl)
-	}
-	release(t, lease)
-	noError(t, view.Close(context.Background()))
-	wantError(t, errorOf(locks.Lock(t.Context(), "k")), core.ErrClosed, core.ErrUnavailable)
-}
-
-func TestKeysOfALock(t *testing.T) {
-	t.Parallel()
-	locks := newLocker(t, newEmbedded(t))
-	wantError(t, errorOf(locks.Lock(t.Context(), "")), core.ErrNoKey)
-	wantError(t, errorOf(locks.TryLock(t.Context(), strings.Repeat("x", 4097))), core.ErrInvalidKey)
-	wantError(t, locks.DoAll(t.Context(), nil, func(context.Context) error { return nil }), core.ErrNoKey)
-	release(t, lock(t, locks, "\x00any bytes {go}\xff"))
-	release(t, lock(t, locks, strings.Repeat("x", 4096)))
-}
-
-// With these clients, reqlock could look for a lock on another server than the one that has
-// it.
-func TestNewRefusesUnsafeClients(t *testing.T) {
-	t.Parallel()
-	sentinels := &redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}}
-	sentinelCluster := func(change func(*redis.FailoverOptions)) redis.UniversalClient {
-		o := *sentinels
-		change(&o)
-		return redis.NewFailoverClusterClient(&o)
-	}
-	universal := func(change func(*redis.UniversalOptions)) redis.UniversalClient {
-		o := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1", "127.0.0.1:2"}}
-		change(o)
-		return redis.NewUniversalClient(o)
-	}
-	for reason, clients := range map[string][]redis.UniversalClient{
-		"redis.Ring": {redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})},
-		"replicas": {
-			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ReadOnly: true}),
-			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, RouteByLatency: true}),
-			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, RouteRandomly: true}),
-			sentinelCluster(func(o *redis.FailoverOptions) { o.RouteByLatency = true }),
-			sentinelCluster(func(o *redis.FailoverOptions) { o.RouteRandomly = true }),
-			sentinelCluster(func(o *redis.FailoverOptions) { o.ReplicaOnly = true }),
-			universal(func(o *redis.UniversalOptions) { o.ReadOnly = true }),
-			universal(func(o *redis.UniversalOptions) { o.RouteByLatency = true }),
-			universal(func(o *redis.UniversalOptions) { o.RouteRandomly = true }),
-			universal(func(o *redis.UniversalOptions) { o.MasterName, o.RouteByLatency = "m", true }),
-			universal(func(o *redis.UniversalOptions) { o.MasterName, o.RouteRandomly = "m", true }),
-		},
-		"": {
-			redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}),
-			redis.NewFailoverClient(sentinels),
-			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}),
-			redis.NewFailoverClusterClient(sentinels),
-			universal(func(*redis.UniversalOptions) {}),
-			universal(func(o *redis.UniversalOptions) { o.Addrs, o.IsClusterMode = o.Addrs[:1], true }),
-			universal(func(o *redis.UniversalOptions) { o.Addrs = o.Addrs[:1] }),
-			universal(func(o *redis.UniversalOptions) { o.MasterName = "m" }),
-		},
-	} {
-		for i, rdb := range clients {
-			t.Cleanup(func() { _ = rdb.Close() })
-			l, err := core.New(rdb)
-			switch {
-			case reason == "" && (l == nil || err != nil):
-				t.Errorf("%T %d is refused: %v", rdb, i, err)
-			case reason != "" && (l != nil || err == nil || !strings.HasPrefix(err.Error(), "reqlock: New: ") || !strings.Contains(err.Error(), reason)):
-				t.Errorf("%T %d: %v, want %q", rdb, i, err, reason)
-			}
-		}
-	}
-}
-
 // With names the function that accepts the option.
 func TestWithNamesTheFunctionThatAcceptsAnOption(t *testing.T) {
 	t.Parallel()
@@ -227,6 +135,127 @@ func TestWithNamesTheFunctionThatAcceptsAnOption(t *testing.T) {
 			defer func() {
 				if got, ok := recover().(error); !ok || got.Error() != "reqlock: "+want {
 					t.Errorf("panic %v, want %s", got, want)
+				}
+			}()
+			locks.With(opt)
+		}()
+	}
+}
+
+func TestBoundsOfDurations(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	const (
+		year = 365 * 24 * time.Hour
+		most = time.Duration(math.MaxInt64)
+	)
+	for setting, set := range map[string]struct {
+		option      func(time.Duration) core.Option
+		least, most time.Duration
+	}{
+		"WithTTL":            {core.WithTTL, 100 * time.Millisecond, 10 * year},
+		"WithWait":           {core.WithWait, 0, most},
+		"WithMaxHold":        {core.WithMaxHold, time.Millisecond, most},
+		"WithRetryAfter":     {core.WithRetryAfter, time.Millisecond, 24 * time.Hour},
+		"WithRetention":      {core.WithRetention, time.Second, most},
+		"WithCommandTimeout": {core.WithCommandTimeout, time.Millisecond, 10 * year},
+	} {
+		for _, d := range []time.Duration{set.least, set.most} {
+			if _, err := core.New(rdb, set.option(d)); err != nil {
+				t.Errorf("%s(%v) is refused: %v", setting, d, err)
+			}
+		}
+		for d, bound := range map[time.Duration]time.Duration{set.least - 1: set.least, set.most + 1: set.most} {
+			if setting == "WithMaxHold" && d > 0 || setting == "WithWait" {
+				bound = max(bound, time.Millisecond)
+			}
+			if d == math.MinInt64 { // most+1 has overflowed: no duration is above this bound
+				continue
+			}
+			_, err := core.New(rdb, set.option(d))
+			if err == nil || !strings.HasPrefix(err.Error(), "reqlock: "+setting+": ") {
+				t.Errorf("%s(%v): %v", setting, d, err)
+			} else if d > 0 && !strings.Contains(err.Error(), bound.String()) {
+				t.Errorf("%v does not name the bound %v", err, bound)
+			}
+		}
+	}
+}
+
+// An adapter that reads settings from elsewhere gets the errors of New and of Named.
+func TestAdaptersCanCheckSettings(t *testing.T) {
+	t.Parallel()
+	noError(t, core.CheckOptions(core.WithTTL(time.Second), core.WithWait(0)))
+	for want, err := range map[string]error{
+		"reqlock: WithTTL: 1ms is below 100ms":                        core.CheckOptions(core.WithWait(0), core.WithTTL(time.Millisecond)),
+		"reqlock: CheckOptions: an option is nil":                     core.CheckOptions(nil),
+		"reqlock: Named cannot use the name of idempotent requests":   core.CheckName("i"),
+		"reqlock: Named needs a name of letters, digits, '-', '_', '": core.CheckName("4you"),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	noError(t, core.CheckName("account/v1"))
+}
+
+// A view may exclude an option that New accepts.
+func TestAdaptersCanCheckSettingsOfAView(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, locks *core.Locker) {
+		for want, err := range map[string]error{
+			"reqlock: WithPermits: WithFencing needs numbers that rise": locks.CheckOptions(core.WithPermits(2)),
+			"reqlock: WithTTL: 1ms is below 100ms":                      locks.CheckOptions(core.WithTTL(time.Millisecond)),
+			"reqlock: WithPrefix is a setting of the whole Locker":      locks.CheckOptions(core.WithPrefix("p:")),
+			"reqlock: With: an option is nil":                           locks.CheckOptions(nil),
+		} {
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		noError(t, locks.CheckOptions(core.WithShared(true), core.WithWait(0)))
+	}, core.WithFencing(true))
+}
+
+func TestSettingsOfReplicas(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClient(&redis.Options{})
+	brief := redis.NewClient(&redis.Options{ReadTimeout: 100 * time.Millisecond})
+	t.Cleanup(func() { _, _ = rdb.Close(), brief.Close() })
+	for name, test := range map[string]struct {
+		rdb  redis.UniversalClient
+		opts []core.Option
+		want string // in the error; "" if the settings are accepted
+	}{
+		"no replicas":                      {rdb, []core.Option{core.WithReplicas(0, time.Second)}, "0 is below 1"},
+		"no time":                          {rdb, []core.Option{core.WithReplicas(1, time.Millisecond-1)}, "below 1ms"},
+		"a quarter of the command timeout": {rdb, []core.Option{core.WithReplicas(1, 125*time.Millisecond)}, ""},
+		"more than a quarter of the command timeout": {rdb, []core.Option{core.WithReplicas(1, 126*time.Millisecond)}, "WithCommandTimeout"},
+		"a quarter of a longer command timeout": {rdb, []core.Option{
+			core.WithReplicas(1, time.Second), core.WithCommandTimeout(4 * time.Second), core.WithTTL(16 * time.Second),
+		}, ""},
+		"a sixteenth of the TTL":           {rdb, []core.Option{oneReplica(), core.WithTTL(800 * time.Millisecond)}, ""},
+		"more than a sixteenth of the TTL": {rdb, []core.Option{core.WithTTL(799 * time.Millisecond), oneReplica()}, "a TTL of at least 800ms"},
+		"the longest duration":             {rdb, []core.Option{core.WithReplicas(1, 1<<62)}, "WithCommandTimeout"},
+		"a wrapped client":                 {struct{ redis.UniversalClient }{rdb}, []core.Option{oneReplica()}, "does not show what it wraps"},
+		"a short ReadTimeout":              {brief, []core.Option{oneReplica()}, "ReadTimeout"},
+	} {
+		locks, err := core.New(test.rdb, test.opts...)
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case test.want == "":
+			_ = locks.Close(t.Context())
+		case err == nil || locks != nil || !strings.HasPrefix(err.Error(), "reqlock: WithReplicas: ") || !strings.Contains(err.Error(), test.want):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	locks := newLocker(t, rdb, oneReplica())
+	for name, opt := range map[string]core.Option{"WithReplicas is a setting": oneReplica(), "a TTL of at least": core.WithTTL(799 * time.Millisecond)} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, name) {
+					t.Errorf("%s: panics with %q", name, text)
 				}
 			}()
 			locks.With(opt)

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -21,37 +19,7 @@ const (
 	boundAndSlack = bound + 1400*time.Millisecond
 )
 
-// readsLate makes a client read replies that are late.
-func readsLate(o *redis.Options) { o.ReadTimeout = time.Minute }
-
-// behindProxy returns a server, a proxy before it, and a client of the proxy. Unless configure
-// changes it, the ReadTimeout is short: an abandoned command ends soon.
-func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*redistest.Server, *redistest.Proxy, *redis.Client) {
-	t.Helper()
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	short := func(o *redis.Options) { o.ReadTimeout = time.Second }
-	rdb := proxy.Client(t, append([]func(*redis.Options){short}, configure...)...)
-	noError(t, rdb.Ping(t.Context()).Err())
-	return server, proxy, rdb
-}
-
-func testHandlerOutlivesTTL(t *testing.T, servers *deployment) {
-	t.Helper()
-	ttl := 1500 * time.Millisecond
-	if suite.Race {
-		ttl = 4 * time.Second // its code is about ten times slower
-	}
-	waits := time.Duration(suite.Size(2, 3)) * ttl
-	lease := lock(t, servers.newLocker(t, servers.Client(t), core.WithTTL(ttl)), "k")
-	other := servers.newLocker(t, servers.Client(t), core.WithWait(waits))
-	wantError(t, errorOf(other.Lock(t.Context(), "k")), core.ErrWaitTimeout, core.ErrBusy)
-	if lease.Context().Err() != nil || time.Until(lease.ValidUntil()) <= 0 {
-		t.Error("the lease has ended")
-	}
-	release(t, lease)
-}
-
+//faults:row 13
 func TestContextEndsBeforeTheNextGrant(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -257,17 +225,4 @@ func TestPartitionDelaysSeveralKeysAsOne(t *testing.T) {
 		wantError(t, err, core.ErrUnavailable)
 	})
 	proxy.HealDropped()
-}
-
-func TestWaiterSurvivesRestartOfTheServer(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	locks := newLocker(t, server.Client(t), core.WithWait(20*time.Second))
-	server.Kill()
-	result := make(chan error, 1)
-	go func() {
-		result <- locks.Do(t.Context(), "k", func(context.Context) error { return nil })
-	}()
-	server.Restart()
-	noError(t, suite.Receive(t, "the waiter returns", result))
 }

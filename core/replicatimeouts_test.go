@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -31,23 +32,6 @@ func TestLongestReplicaTimeoutFitsIntoACommand(t *testing.T) {
 	}
 }
 
-// The default command timeout, 500 ms, is too short on a busy machine to find out that
-// replicas are missing. So the error may have another text.
-func TestLongestReplicaTimeoutByDefaultLeavesNoLock(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	server.Grant(redistest.ReplicaRights)
-	rdb := server.Client(t)
-	locks := newLocker(t, rdb, core.WithReplicas(1, 125*time.Millisecond), core.WithCommandTimeout(500*time.Millisecond))
-	for range 2 { // the server has the scripts the second time
-		_, err := locks.TryLock(t.Context(), "k")
-		if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), tooFew) && !strings.Contains(err.Error(), "no reply within") {
-			t.Errorf("try: %v", err)
-		}
-		awaitNoKeys(t, rdb)
-	}
-}
-
 // Refusals and replays need no replicas. They share a batch with commands that wait for
 // replicas for the longest time that is allowed.
 func TestReplayDoesNotNeedReplicas(t *testing.T) {
@@ -71,27 +55,6 @@ func TestReplayDoesNotNeedReplicas(t *testing.T) {
 	}
 	cancel()
 	others.Wait()
-}
-
-// A release does not wait for replicas, also if a caller of the same process waits for the
-// lock.
-func TestReleaseWithLocalWaiterDoesNotWaitForReplicas(t *testing.T) {
-	t.Parallel()
-	master, events := redistest.StartReplicated(t), &recorder{}
-	master.Grant(redistest.ReplicaRights)
-	rdb := master.Client(t, func(o *redis.Options) { o.ReadTimeout = 5 * time.Minute })
-	locks := newLocker(t, rdb, core.WithReplicas(1, time.Minute), core.WithCommandTimeout(4*time.Minute), core.WithTTL(16*time.Minute),
-		core.WithObserver(events.record))
-	lease := lock(t, locks, "k")
-	noError(t, lease.Extend(t.Context(), 20*time.Minute)) // a lease with another TTL is not passed on in the process
-	next := startLock(t, locks, "k")
-	suite.Eventually(t, "the second caller waits", func() bool { return len(events.of(core.Waiting)) == 1 })
-	master.RefuseReplicas(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	noError(t, lease.Release(ctx))
-	master.RefuseReplicas(false)
-	release(t, next())
 }
 
 // An abort does not wait for replicas. If a failover loses the abort, the attempt counts as
@@ -165,4 +128,116 @@ func TestCheckNamesTheMissingRightForReplicas(t *testing.T) {
 	grant(redistest.ReplicaRights)
 	suite.Eventually(t, "Check finds no problem", func() bool { return locks.Check(t.Context()) == nil })
 	release(t, lock(t, locks, "k"))
+}
+
+// A demotion turns the master of a lock into a replica while WAIT blocks on the master.
+type demotion struct {
+	cluster *redistest.Cluster
+	master  *redistest.Server
+	locks   *core.Locker // with a long replica timeout
+}
+
+// blocked matches a client that is blocked by WAIT, in the reply to CLIENT LIST.
+var blocked = regexp.MustCompile(`flags=b\b.* cmd=wait `)
+
+// newDemotion starts a cluster. The master of the demotion is the master of the key.
+func newDemotion(t *testing.T, key string) *demotion {
+	t.Helper()
+	cluster := redistest.StartCluster(t)
+	for _, node := range cluster.Nodes() {
+		node.Grant(redistest.ReplicaRights)
+	}
+	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.ReadTimeout = 20 * time.Second })
+	locks := newLocker(t, rdb, core.WithReplicas(1, 5*time.Second), core.WithCommandTimeout(20*time.Second), core.WithTTL(80*time.Second))
+	return &demotion{cluster, cluster.MasterOf(key), locks}
+}
+
+// during calls do, which waits for replicas, demotes the master meanwhile, and returns the
+// error of do.
+func (d *demotion) during(t *testing.T, do func() error) error {
+	t.Helper()
+	rdb := d.master.Client(t)
+	d.master.RefuseReplicas(true)
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	suite.Eventually(t, "WAIT blocks on the master", func() bool {
+		return blocked.MatchString(rdb.ClientList(t.Context()).Val())
+	})
+	d.cluster.Takeover(d.master)
+	return suite.Receive(t, "the call that waits for replicas returns", done)
+}
+
+// The server ends WAIT with the error UNBLOCKED. The waiter gets the lock on the next
+// master.
+func TestWaiterSurvivesDemotionDuringWAIT(t *testing.T) {
+	t.Parallel()
+	d := newDemotion(t, "reqlock:k")
+	release(t, lock(t, d.locks, "k"))
+	if err := d.during(t, func() error {
+		lease, err := d.locks.Lock(t.Context(), "k")
+		if err != nil {
+			return err
+		}
+		return lease.Release(context.Background())
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Shared leases count once a replica has acknowledged them, like any others.
+func TestSharedLocksOnReplicas(t *testing.T) {
+	onReplicated(t, func(t *testing.T, servers *replicated) {
+		locks, other := newLocker(t, servers.connect(t), withReplica()...), newLocker(t, servers.connect(t), withReplica()...)
+		for i := range 3 {
+			key := fmt.Sprint("k", i)
+			readers := []*core.Lease{lock(t, locks.With(core.WithShared(true)), key), lock(t, other.With(core.WithShared(true)), key)}
+			wantError(t, errorOf(other.TryLock(t.Context(), key)), core.ErrBusy)
+			writer := startLock(t, other, key)
+			suite.Eventually(t, "the writer is in the queue", func() bool {
+				return servers.rdb.LLen(t.Context(), "{reqlock:"+key+"}:q").Val() == 1
+			})
+			wantError(t, errorOf(locks.With(core.WithShared(true)).TryLock(t.Context(), key)), core.ErrBusy)
+			for _, reader := range readers {
+				release(t, reader)
+			}
+			release(t, writer())
+			permits := []*core.Lease{lock(t, locks.With(core.WithPermits(2)), key), lock(t, other.With(core.WithPermits(2)), key)}
+			wantError(t, errorOf(locks.With(core.WithPermits(2)).TryLock(t.Context(), key)), core.ErrBusy)
+			for _, permit := range permits {
+				release(t, permit)
+			}
+		}
+		awaitNoKeys(t, servers.rdb)
+	})
+}
+
+// A shared lease that too few replicas have is not granted. It leaves nothing, and the leases
+// beside it stay.
+func TestTooFewReplicasGrantNoSharedLock(t *testing.T) {
+	onReplicated(t, func(t *testing.T, servers *replicated) {
+		locks := newLocker(t, servers.connect(t), withoutReplica()...)
+		servers.awaitReplicas(t, locks)
+		for name, shared := range map[string]core.Option{"reader": core.WithShared(true), "permit": core.WithPermits(2)} {
+			view := locks.With(shared)
+			held := lock(t, view, name)
+			servers.refuse(true)
+			for _, fencing := range []bool{false, true} {
+				if fencing && name == "permit" {
+					continue
+				}
+				_, err := view.With(core.WithFencing(fencing)).TryLock(t.Context(), name)
+				if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), tooFew) {
+					t.Errorf("%s, fencing %v: %v", name, fencing, err)
+				}
+			}
+			suite.Eventually(t, "only the lease of before is left", func() bool {
+				out := servers.rdb.ZRange(t.Context(), "{reqlock:"+name+"}:s", 0, -1).Val()
+				return len(out) == 1 && out[0] == held.Token()
+			})
+			servers.refuse(false)
+			servers.awaitReplicas(t, locks)
+			release(t, held)
+			awaitNoKeys(t, servers.rdb)
+		}
+	})
 }

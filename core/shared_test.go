@@ -5,18 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/core/locktest"
 )
-
-// inBubble runs a test in a bubble, with a Locker on a Redis in memory.
-func inBubble(t *testing.T, test func(t *testing.T, locks *core.Locker), opts ...core.Option) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, locktest.New(t, opts...).Locker) })
-}
 
 // enterUntilBusy enters with the key function, at most five times, and returns how many
 // requests held the key at the same time.

@@ -3,7 +3,6 @@ package core_test
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,71 +12,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
-
-// A crowd counts the callers inside, and fails the test if there are too many.
-type crowd struct {
-	readers, writers atomic.Int32
-	most             atomic.Int32 // readers at the same time
-}
-
-// read is the work of a caller that shares the key with at most limit-1 others.
-func (c *crowd) read(t *testing.T, limit int32) func(context.Context) error {
-	t.Helper()
-	return func(context.Context) error {
-		n := c.readers.Add(1)
-		defer c.readers.Add(-1)
-		if n > limit || c.writers.Load() > 0 {
-			t.Errorf("%d callers and %d writers at the same time", n, c.writers.Load())
-		}
-		for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
-		}
-		time.Sleep(time.Millisecond)
-		return nil
-	}
-}
-
-// write is the work of a caller that has the key alone.
-func (c *crowd) write(t *testing.T) func(context.Context) error {
-	t.Helper()
-	return func(context.Context) error {
-		n := c.writers.Add(1)
-		defer c.writers.Add(-1)
-		if n > 1 || c.readers.Load() > 0 {
-			t.Errorf("%d writers and %d readers at the same time", n, c.readers.Load())
-		}
-		time.Sleep(100 * time.Microsecond)
-		return nil
-	}
-}
-
-// eachTurn calls do in n goroutines, several times in each. It returns when all have ended.
-func eachTurn(t *testing.T, group *sync.WaitGroup, n int, do func() error) {
-	t.Helper()
-	for range n {
-		group.Go(func() {
-			for range suite.Size(5, 20) {
-				if err := do(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-}
-
-// At most three of eighteen callers of two processes hold a permit at the same time.
-func testPermitsOfSeveralProcesses(t *testing.T, servers *deployment) {
-	t.Helper()
-	var inside crowd
-	var group sync.WaitGroup
-	for range 2 {
-		locks := servers.newLocker(t, servers.Client(t), core.WithPermits(3))
-		eachTurn(t, &group, 9, func() error { return locks.Do(t.Context(), "k", inside.read(t, 3)) })
-	}
-	group.Wait()
-	if inside.most.Load() != 3 {
-		t.Errorf("at most %d callers held a permit, want 3", inside.most.Load())
-	}
-}
 
 // A caller that may not wait gets ErrBusy while all permits are held, in any process, and a
 // released permit is free at once.
@@ -115,65 +49,6 @@ func testPermitsDuringDeploy(t *testing.T, servers *deployment) {
 	for _, lease := range []*core.Lease{old[2], fresh, third} {
 		release(t, lease)
 	}
-}
-
-// Readers of two processes hold the key together, and writers alone. All of them are served.
-func testReadersAndWriters(t *testing.T, servers *deployment) {
-	t.Helper()
-	var inside crowd
-	var group sync.WaitGroup
-	for range 2 {
-		writers := servers.newLocker(t, servers.Client(t))
-		readers := writers.With(core.WithShared(true))
-		eachTurn(t, &group, 6, func() error { return readers.Do(t.Context(), "k", inside.read(t, 1000)) })
-		eachTurn(t, &group, 2, func() error { return writers.Do(t.Context(), "k", inside.write(t)) })
-	}
-	group.Wait()
-	if inside.most.Load() < 2 {
-		t.Error("no two readers held the key at the same time")
-	}
-}
-
-// A writer that waits gets the key, although there is always a reader: readers that come later
-// wait for it.
-func testWriterIsNotStarved(t *testing.T, servers *deployment) {
-	t.Helper()
-	writers := servers.newLocker(t, servers.Client(t))
-	readers := servers.newLocker(t, servers.Client(t), core.WithShared(true))
-	var group sync.WaitGroup
-	defer group.Wait() // also if the test fails
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var reads, inside atomic.Int32
-	var overlap atomic.Bool
-	for range 4 { // they overlap: each reads again at once
-		group.Go(func() {
-			for ctx.Err() == nil {
-				err := readers.Do(t.Context(), "k", func(context.Context) error {
-					if inside.Add(1) > 1 {
-						overlap.Store(true)
-					}
-					defer inside.Add(-1)
-					reads.Add(1)
-					time.Sleep(5 * time.Millisecond)
-					return nil
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	suite.Eventually(t, "readers overlap", overlap.Load)
-	for range 3 {
-		lease, err := writers.With(core.WithWait(20*time.Second)).Lock(t.Context(), "k")
-		if err != nil {
-			t.Fatalf("a writer starves: %v", err)
-		}
-		release(t, lease)
-	}
-	before := reads.Load()
-	suite.Eventually(t, "readers are served after the writer", func() bool { return reads.Load() > before+20 })
 }
 
 // A client of the classic recipe is excluded as long as a shared lease is held, and excludes

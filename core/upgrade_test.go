@@ -1,13 +1,16 @@
 package core_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 // A nested lock that asks for at most what its outer lease has is nested. One that asks for
@@ -98,4 +101,69 @@ func TestUpgradeOfOneKeyWaitsForNoOther(t *testing.T) {
 		wantError(t, err, core.ErrUpgrade)
 		release(t, other)
 	}, core.WithWait(time.Minute))
+}
+
+// A nested lease has the fencing number of the outer lease. If the outer lease has none, a
+// nested lock with WithFencing is refused.
+func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	var log bytes.Buffer
+	events := &recorder{}
+	plain := newLocker(t, rdb, core.WithObserver(events.record), core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))))
+	fenced := plain.With(core.WithFencing(true), core.WithFailOpen(true), core.WithName("accounts"))
+	never := func(context.Context) error {
+		t.Error("fn ran without a fencing number")
+		return nil
+	}
+	outer := lock(t, plain, "k")
+	ctx := outer.Context()
+	attempt := begin(t, plain, "k")
+	for name, run := range map[string]func() error{
+		"lock": func() error { _, err := fenced.Lock(ctx, "k"); return err },
+		"try":  func() error { _, err := fenced.TryLock(ctx, "k"); return err },
+		"do":   func() error { return fenced.Do(ctx, "k", never) },
+		"all":  func() error { return fenced.DoAll(ctx, []string{"a", "k"}, never) },
+		"enter": func() error {
+			_, done, err := core.Enter(ctx, fenced, form{"id": "k"}, field("id"))
+			done()
+			return err
+		},
+		"begin": func() error { _, err := fenced.Begin(attempt.Lease().Context(), "k", nil); return err },
+	} {
+		before := len(events.of(core.Refused))
+		log.Reset()
+		err := run()
+		wantError(t, err, core.ErrUpgrade)
+		key := "k"
+		if name == "begin" {
+			key = "i:k"
+		}
+		refused := events.of(core.Refused)[before:]
+		if len(refused) != 1 || !errors.Is(refused[0].Err, core.ErrUpgrade) || refused[0].Key.Raw() != key ||
+			refused[0].Name != "accounts" || refused[0].Attempt != (name == "begin") {
+			t.Errorf("%s: events %+v", name, refused)
+		}
+		if !strings.Contains(log.String(), `level=WARN msg="lock refused"`) {
+			t.Errorf("%s: logged %q", name, log.String())
+		}
+		if got, ok := core.OutcomeOf(err); !ok || got != (core.Outcome{Code: "upgrade", HTTP: 500, GRPC: 13}) {
+			t.Errorf("%s: %v has the outcome %+v", name, err, got)
+		}
+	}
+	if locked(t.Context(), rdb, "a") != 0 {
+		t.Error("the other key of a refused caller is locked")
+	}
+	noError(t, attempt.Abort(t.Context()))
+	release(t, outer)
+
+	outer = lock(t, fenced, "k")
+	for _, locks := range []*core.Locker{plain, fenced} {
+		inner, err := locks.Lock(outer.Context(), "k")
+		if err != nil || inner.Fence() != outer.Fence() || inner.Fence() == 0 {
+			t.Errorf("fence %d within %d, %v", inner.Fence(), outer.Fence(), err)
+		}
+		release(t, inner)
+	}
+	release(t, outer)
 }

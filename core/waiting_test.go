@@ -143,20 +143,6 @@ func testFencesRiseAfterLoss(t *testing.T, servers *deployment) {
 	}
 }
 
-// The server loses all data, or all scripts.
-func TestFencesRiseAfterFlush(t *testing.T) {
-	t.Parallel()
-	onKinds(t, func(t *testing.T, kind redistest.Kind) {
-		servers := &deployment{kind.Start(t), "reqlock:"}
-		rdb := servers.Client(t)
-		testFencesRise(t, servers,
-			func() {},
-			func() { flush(t, rdb) },
-			func() { rdb.ScriptFlush(t.Context()) },
-		)
-	}, redistest.Kinds()...)
-}
-
 func testNoFenceWithoutFencing(t *testing.T, servers *deployment) {
 	t.Helper()
 	rdb := servers.Client(t)
@@ -175,33 +161,6 @@ func testNoFenceWithoutFencing(t *testing.T, servers *deployment) {
 		t.Error("a view with fencing has none")
 	}
 	release(t, fenced)
-}
-
-// The subscription exists while callers wait, and ends with the Locker.
-func TestCloseEndsTheSubscription(t *testing.T) {
-	t.Parallel()
-	server := redistest.Reuse(t)
-	rdb := server.Client(t)
-	holder := lock(t, newLocker(t, server.Client(t)), "k")
-	locks := newLocker(t, server.Client(t))
-	channels := func() int { return len(rdb.PubSubChannels(t.Context(), "*").Val()) }
-	if channels() != 0 {
-		t.Error("a Locker without waiters has a subscription")
-	}
-	refused := make(chan error, 1)
-	go func() {
-		_, err := locks.Lock(t.Context(), "k")
-		refused <- err
-	}()
-	suite.Eventually(t, "the process is subscribed", func() bool { return channels() == 1 })
-	suite.Eventually(t, "the process is in the queue", func() bool { return rdb.LLen(t.Context(), "{reqlock:k}:q").Val() == 1 })
-	noError(t, locks.Close(t.Context()))
-	wantError(t, suite.Receive(t, "the waiter returns", refused), core.ErrClosed)
-	suite.Eventually(t, "the subscription ends", func() bool { return channels() == 0 })
-	if n := rdb.LLen(t.Context(), "{reqlock:k}:q").Val(); n != 0 {
-		t.Errorf("the queue has %d entries after Close", n)
-	}
-	release(t, holder)
 }
 
 // The user may not subscribe, so waiters depend on their timers.

@@ -1,0 +1,30 @@
+package core_test
+
+import (
+	"errors"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// failing returns a described key function that fails.
+func failing(err error) core.KeyFunc[string] {
+	return core.Describe(`Header("X-Account")`, `the header "X-Account"`, func(string) (string, error) { return "", err })
+}
+
+// accountOf is a key function of a program, without a description.
+func accountOf(string) (string, error) { return "", errors.New("no database") }
+
+// form is the request of the key tests.
+type form map[string]string
+
+func field(name string) core.KeyFunc[form] {
+	return core.Func(func(f form) (string, error) {
+		switch f[name] {
+		case "!skip":
+			return "", core.ErrSkip
+		case "!bad":
+			return "", core.ErrInvalidKey
+		}
+		return f[name], nil
+	})
+}
