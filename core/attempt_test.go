@@ -12,7 +12,6 @@ import (
 )
 
 func testAttempt(t *testing.T, servers *deployment) {
-	t.Helper()
 	locks, other := servers.newLocker(t, servers.Client(t)), servers.newLocker(t, servers.Client(t))
 	a := begin(t, locks, "order")
 	if a.Number() != 1 || a.Lease() == nil || a.Lease().Key() != "i:order" || a.MaxRecord() != 1<<20 {
@@ -41,7 +40,6 @@ func testAttempt(t *testing.T, servers *deployment) {
 }
 
 func testReplayedAttemptCannotBeEnded(t *testing.T, servers *deployment) {
-	t.Helper()
 	locks := servers.newLocker(t, servers.Client(t))
 	noError(t, begin(t, locks, "k").Commit(t.Context(), nil))
 	a, err := locks.Begin(t.Context(), "k", []byte("f"))
@@ -60,7 +58,6 @@ func testReplayedAttemptCannotBeEnded(t *testing.T, servers *deployment) {
 }
 
 func testEndingsOfAnAttempt(t *testing.T, servers *deployment) {
-	t.Helper()
 	tests := map[string]struct {
 		end  func(*core.Attempt, context.Context) error
 		next error // of the next request with the key; nil if that request runs
@@ -89,7 +86,6 @@ func testEndingsOfAnAttempt(t *testing.T, servers *deployment) {
 }
 
 func testNestedAttemptIsPartOfTheOuter(t *testing.T, servers *deployment) {
-	t.Helper()
 	locks := servers.newLocker(t, servers.Client(t))
 	outer := begin(t, locks, "k")
 	ctx := lock(t, locks, "another").Context()
@@ -202,7 +198,6 @@ func TestBeginUnderPlainLockOfItsKeyIsBusy(t *testing.T) {
 // The Locker refuses to resolve its own attempt while the attempt runs, although the lease
 // is lost.
 func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithWait(20*time.Second), core.WithRetryAfter(7*time.Second))
 	a := begin(t, locks, "k")
@@ -218,7 +213,6 @@ func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment)
 
 // Attempt 1 has died. Attempt 2 was aborted. The next attempt is still number 2.
 func testNumberAfterAbortedRerun(t *testing.T, servers *deployment) {
-	t.Helper()
 	reject := servers.newLocker(t, servers.Client(t))
 	rerun := reject.With(core.WithInterrupted(core.Rerun))
 	noError(t, begin(t, rerun, "k").Interrupt(t.Context())) // as a crash does

@@ -64,9 +64,7 @@ func TestAttemptEndsWithTheLocksOutside(t *testing.T) {
 				}
 				locks.Expire(lost)
 				<-inside.Done()
-				if cause := context.Cause(inside); !errors.Is(cause, core.ErrLost) {
-					t.Errorf("the cause is %v", cause)
-				}
+				wantError(t, context.Cause(inside), core.ErrLost)
 				return attempt.Abort(t.Context())
 			})
 			if !errors.Is(err, core.ErrLost) {
@@ -104,9 +102,7 @@ func TestAttemptsWithoutClient(t *testing.T) {
 	cancelled := begin(locks.With(core.WithClientCancel(true)), t.Context(), "two")
 	under := begin(locks.Locker, outer.Context(), "three")
 	plain, cancel := context.WithCancel(t.Context())
-	if _, err := locks.Lock(plain, "plain"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errorOf(locks.Lock(plain, "plain")))
 	cancel()
 	want(0, "all clients wait, but for that of a plain lock")
 	one.cancel()

@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 )
 
 func testRecordLivesForItsRetention(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb)
 	short := locks.With(core.WithRetention(time.Minute))
@@ -38,7 +36,6 @@ func testRecordLivesForItsRetention(t *testing.T, servers *deployment) {
 
 // The retention is shorter than the TTL. The record must not expire before the lease.
 func testRecordLivesAsLongAsTheLease(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb, core.WithRetention(time.Second), core.WithTTL(time.Minute))
 	a := begin(t, locks, "k")
@@ -52,7 +49,6 @@ func testRecordLivesAsLongAsTheLease(t *testing.T, servers *deployment) {
 
 // An attempt takes one command before the handler and one after it. A replay takes one.
 func testRoundTripsOfAnAttempt(t *testing.T, servers *deployment) {
-	t.Helper()
 	proxy := servers.Proxy(t)
 	locks := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)), withoutResend()...)
 	noError(t, begin(t, locks, "{k}warm").Commit(t.Context(), nil)) // loads the scripts on the master of the keys
@@ -79,7 +75,6 @@ func testRoundTripsOfAnAttempt(t *testing.T, servers *deployment) {
 // The caller uses its buffer again after Commit has returned. It may be the memory of a
 // *bytes.Buffer from a pool.
 func testBufferIsReusedAfterCommit(t *testing.T, servers *deployment) {
-	t.Helper()
 	locks, events := servers.observed(t, servers.Client(t), core.WithWait(20*time.Second))
 	a := begin(t, locks, "k")
 	var group sync.WaitGroup
@@ -105,7 +100,6 @@ func testBufferIsReusedAfterCommit(t *testing.T, servers *deployment) {
 // The ctx of Commit ends before the commit is done. The commit goes on, and must not
 // read the buffer.
 func testBufferIsReusedDuringCommit(t *testing.T, servers *deployment) {
-	t.Helper()
 	proxy := servers.Proxy(t)
 	locks, direct := servers.newLocker(t, servers.Client(t, redistest.Through(proxy))), servers.newLocker(t, servers.Client(t))
 	a := begin(t, locks, "k")
@@ -113,9 +107,7 @@ func testBufferIsReusedDuringCommit(t *testing.T, servers *deployment) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	buffer := []byte("answer")
-	if err := a.Commit(ctx, buffer); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("commit: %v", err)
-	}
+	wantError(t, a.Commit(ctx, buffer), context.DeadlineExceeded)
 	copy(buffer, "REUSED")
 	proxy.Refuse(false)
 	_ = a.Commit(t.Context(), nil) // waits for the end of the first call
@@ -156,7 +148,6 @@ func TestNoEffectEnds(t *testing.T) {
 
 // The answer to a damaged record is 409. The handler never runs.
 func testDamagedRecord(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb)
 	for name, fields := range map[string][]string{
@@ -181,7 +172,6 @@ func testDamagedRecord(t *testing.T, servers *deployment) {
 // Renewals keep the record for as long as the attempt runs. If the attempt dies then, its
 // outcome is unknown, and the policy does not let another attempt run.
 func testAttemptOutlivesRetention(t *testing.T, servers *deployment) {
-	t.Helper()
 	var events recorder
 	const retention, left = time.Minute, 20 * time.Second
 	opts := []core.Option{core.WithRetention(retention), core.WithTTL(time.Second), core.WithWait(20 * time.Second)}
@@ -204,8 +194,7 @@ func testAttemptOutlivesRetention(t *testing.T, servers *deployment) {
 		t.Error("the observer received Restored, but the record was not lost")
 	}
 	wantReplay(t, other, "ends", "answer")
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
+	ended := endedContext()
 	_ = locks.Close(ended) // as the death of the process
 	wantError(t, errorOf(other.Begin(t.Context(), "dies", []byte("f"))), core.ErrInterrupted)
 }

@@ -15,9 +15,7 @@ import (
 // lockForever takes a lock and never releases it.
 func lockForever(t *testing.T, locks *core.Locker, key string) {
 	t.Helper()
-	if _, err := locks.Lock(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errorOf(locks.Lock(t.Context(), key)))
 }
 
 // A lease that its holder never releases is renewed for ever. If WithCaller is on, events

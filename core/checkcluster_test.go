@@ -24,7 +24,6 @@ func TestCheckOfCluster(t *testing.T) {
 
 // A client of a cluster needs the rights of both rules.
 func testCheckNamesMissingRightInCluster(t *testing.T, cluster *redistest.Cluster) {
-	t.Helper()
 	var admins []*redis.Client
 	for _, node := range cluster.Nodes() {
 		admins = append(admins, node.Client(t))
@@ -46,7 +45,6 @@ func testCheckNamesMissingRightInCluster(t *testing.T, cluster *redistest.Cluste
 }
 
 func testCheckNamesMaster(t *testing.T, cluster *redistest.Cluster) {
-	t.Helper()
 	rdb := cluster.Client(t)
 	for _, node := range cluster.Nodes() {
 		node.Grant(append(redistest.PrefixRights("{app}:"), "+info")...)

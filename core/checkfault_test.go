@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -142,7 +140,7 @@ func TestCheckWarnsOfEviction(t *testing.T) {
 	events := &recorder{}
 	var log bytes.Buffer
 	locks := newLocker(t, rdb, core.WithObserver(events.record),
-		core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))))
+		logTo(&log))
 	noError(t, locks.Check(t.Context()))
 	warned := events.of(core.Warned)
 	if len(warned) != 1 || len(events.all()) != 1 || warned[0].Err == nil || warned[0].Key.Raw() != "" {
@@ -180,38 +178,6 @@ func TestConcurrentChecks(t *testing.T) {
 	}
 	closeLocker(t, locks)
 	wantNoKeys(t, rdb)
-}
-
-// A server quotes the arguments of an unknown command in its error. Neither an error nor
-// the errors that it wraps may contain them.
-func TestNoErrorContainsAKey(t *testing.T) {
-	t.Parallel()
-	const key = "a-private-key"
-	for _, command := range []string{"EVALSHA", "SET"} {
-		t.Run(command, func(t *testing.T) {
-			t.Parallel()
-			locks := newLocker(t, redistest.Start(t, disabled(command)...).Client(t))
-			var all []error
-			lease, err := locks.Lock(t.Context(), key)
-			if err == nil { // the release needs the command
-				err = lease.Release(t.Context())
-			}
-			all = append(all, err)
-			_, err = locks.Begin(t.Context(), key, []byte("f"))
-			all = append(all, err, locks.Check(t.Context()))
-			for i, err := range all {
-				if err == nil {
-					t.Errorf("error %d: none", i)
-				}
-				for ; err != nil; err = errors.Unwrap(err) {
-					text := fmt.Sprintf("%v %+v", err, err)
-					if strings.Contains(text, key) || strings.Contains(text, "args beginning with") {
-						t.Errorf("error %d: %T contains the key: %s", i, err, text)
-					}
-				}
-			}
-		})
-	}
 }
 
 // oldServer is a hook that replies to SET with NX and GET as a server before Redis 7 does.

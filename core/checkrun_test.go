@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,8 +39,7 @@ func holdChecks(t *testing.T) *heldChecks {
 
 // start calls Check on a view, and returns its result.
 func (h *heldChecks) start(ctx context.Context) <-chan error {
-	checked := make(chan error, 1)
-	go func() { checked <- h.locks.With(core.WithTTL(time.Minute)).Check(ctx) }()
+	checked := start(func() error { return h.locks.With(core.WithTTL(time.Minute)).Check(ctx) })
 	synctest.Wait()
 	return checked
 }
@@ -102,11 +100,8 @@ func TestCloseEndsTheCheckRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := holdChecks(t)
 		checked := h.start(t.Context())
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := h.locks.Close(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("close: %v", err)
-		}
+		ended := endedContext()
+		wantError(t, h.locks.Close(ended), context.Canceled)
 		wantError(t, <-checked, core.ErrClosed)
 		wantError(t, h.locks.Check(t.Context()), core.ErrClosed)
 		close(h.release)
@@ -167,8 +162,7 @@ func TestCheckSurvivesALateCopy(t *testing.T) {
 	defer take()
 	next, seen := proxy.HoldCommand(redistest.Named("EVAL")) // after the key was released
 	defer next()
-	checked := make(chan error, 1)
-	go func() { checked <- locks.Check(t.Context()) }()
+	checked := start(func() error { return locks.Check(t.Context()) })
 	suite.AwaitClosed(t, "the key is released", seen)
 	take()
 	suite.Eventually(t, "the late copy locks the key", func() bool { return len(admin.Keys(t.Context(), "*").Val()) > 0 })

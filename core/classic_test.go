@@ -3,7 +3,6 @@ package core_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -41,7 +40,6 @@ func TestReleaseByAnotherTokenFreesNothing(t *testing.T) {
 }
 
 func testKeyOfDeadHolderIsFreeAfterItsTTL(t *testing.T, servers *deployment) {
-	t.Helper()
 	const ttl = time.Second
 	// The proxy cuts the client off for good, as the death of its process does.
 	proxy := servers.Proxy(t)
@@ -61,7 +59,6 @@ func testKeyOfDeadHolderIsFreeAfterItsTTL(t *testing.T, servers *deployment) {
 }
 
 func testClassicRecipe(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	for _, prefix := range []string{"reqlock:", "{app}:", ""} {
 		servers.Grant(redistest.PrefixRights(prefix)...)
@@ -153,9 +150,7 @@ func TestKeyWithoutTTLIsNamedInTheRefusal(t *testing.T) {
 		do(t, admin, "SET", "reqlock:"+key, "theirs")
 	}
 	var log strings.Builder
-	locks := newLocker(t, server.Client(t), core.WithObserver(core.SlogObserver(
-		slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	)))
+	locks := newLocker(t, server.Client(t), logTo(&log))
 	refusals := func() map[string]error {
 		waiting := locks.With(core.WithWait(time.Second))
 		ended, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -201,7 +196,6 @@ func TestKeyWithoutTTLIsNamedInTheRefusal(t *testing.T) {
 
 // A key with an empty value is locked by a foreign client.
 func testEmptyValueBelongsToAnother(t *testing.T, servers *deployment) {
-	t.Helper()
 	proxy := servers.Proxy(t)
 	servers.Client(t).Set(t.Context(), servers.name("k"), "", time.Minute)
 	locks := servers.newLocker(t, servers.Client(t, redistest.Through(proxy)))

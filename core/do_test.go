@@ -50,7 +50,6 @@ func TestDoReleasesTheLock(t *testing.T) {
 }
 
 func testSeveralKeys(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb)
 	events := &recorder{}
@@ -171,8 +170,7 @@ func TestFailOpenIsForFaultsOnly(t *testing.T) {
 		t.Errorf("contention: ran %v, %v", ran, err)
 	}
 	release(t, lease)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
+	ended := endedContext()
 	if ran, err := run(ended); ran || err == nil {
 		t.Errorf("a caller with a context that has ended: ran %v, %v", ran, err)
 	}

@@ -85,12 +85,11 @@ func TestEnterWaitsForWithWait(t *testing.T) {
 	lease := lock(t, locks, "42")
 	_, _, err := core.Enter(t.Context(), locks.With(core.WithWait(time.Millisecond)), form{"id": "42"}, field("id"))
 	wantError(t, err, core.ErrWaitTimeout)
-	entered := make(chan error, 1)
-	go func() {
+	entered := start(func() error {
 		_, done, err := core.Enter(t.Context(), locks.With(core.WithWait(time.Minute)), form{"id": "42"}, field("id"))
 		done()
-		entered <- err
-	}()
+		return err
+	})
 	release(t, lease)
 	noError(t, suite.Receive(t, "the waiter returns", entered))
 	defer func() {
@@ -117,10 +116,9 @@ func TestLossDuringWaitForNextKeyIsWaitTimeout(t *testing.T) {
 	rdb := newEmbedded(t)
 	locks, events := observed(t, rdb, core.WithTTL(4*time.Second))
 	lock(t, locks, "2")
-	result := make(chan error, 1)
-	go func() {
-		result <- locks.DoAll(t.Context(), []string{"1", "2"}, func(context.Context) error { return nil })
-	}()
+	result := start(func() error {
+		return locks.DoAll(t.Context(), []string{"1", "2"}, func(context.Context) error { return nil })
+	})
 	suite.Eventually(t, "the request waits for the second key", func() bool { return len(events.of(core.Waiting)) == 1 })
 	var err error
 	redistest.Lose(t, rdb, "the request ends", func() bool {

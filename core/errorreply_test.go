@@ -83,10 +83,9 @@ func TestErrorReplyIsAFaultAndNotContention(t *testing.T) {
 				})
 				return
 			}
-			served := make(chan error, 1)
-			go func() {
-				served <- locks.With(core.WithWait(time.Minute)).Do(t.Context(), "k", func(context.Context) error { return nil })
-			}()
+			served := start(func() error {
+				return locks.With(core.WithWait(time.Minute)).Do(t.Context(), "k", func(context.Context) error { return nil })
+			})
 			_, err = locks.TryLock(t.Context(), "another")
 			wantErrorReply(t, err, prefix)
 			repair()
@@ -126,7 +125,6 @@ func command(breaks, repairs string) func(*testing.T, *redis.Client) func() {
 		}
 	}
 	return func(t *testing.T, admin *redis.Client) func() {
-		t.Helper()
 		send(t, admin, breaks)
 		return func() {
 			t.Helper()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -82,8 +81,7 @@ func TestEventsOfALock(t *testing.T) {
 func TestEventDoesNotPrintItsKey(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	locks, events := observed(t, newEmbedded(t), core.WithObserver(core.SlogObserver(logger)))
+	locks, events := observed(t, newEmbedded(t), logTo(&log))
 	const secret = "iban DE02120300000000202051"
 	lease := lock(t, locks, secret)
 	_, _ = locks.TryLock(t.Context(), secret)

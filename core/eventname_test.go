@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -15,24 +16,12 @@ func TestEventsHaveTheNameOfTheLock(t *testing.T) {
 	account, user := core.Named("account", field("a")), core.Named("user", field("b"))
 	request := form{"a": "1", "b": "2"}
 	nothing := func(context.Context) error { return nil }
-	leave := func(lease *core.Lease, err error) error {
-		if err != nil {
-			return err
-		}
-		return lease.Release(context.Background())
-	}
-	enter := func(ctx context.Context, l *core.Locker, keys ...core.KeyFunc[form]) error {
-		_, release, err := core.Enter(ctx, l, request, keys...)
-		if err == nil {
-			release()
-		}
-		return err
-	}
+	leave := func(lease *core.Lease, err error) error { return errors.Join(err, lease.Release(context.Background())) }
 	commit := func(a *core.Attempt, err error) error {
 		if err != nil {
 			return err
 		}
-		return a.Commit(context.Background(), []byte("answer"))
+		return a.Commit(context.Background(), nil)
 	}
 	for name, test := range map[string]struct {
 		run         func(ctx context.Context, l *core.Locker) error
@@ -46,31 +35,25 @@ func TestEventsHaveTheNameOfTheLock(t *testing.T) {
 		},
 		"LockAll": {func(ctx context.Context, l *core.Locker) error {
 			all, err := l.LockAll(ctx, []string{"k", "j"})
-			if err != nil {
-				return err
-			}
-			return all.Release(ctx)
+			return errors.Join(err, all.Release(ctx))
 		}, ",", "view,view"},
 		"Begin": {func(ctx context.Context, l *core.Locker) error { return commit(l.Begin(ctx, "k", nil)) }, "", "view"},
 		"BeginKey": {func(ctx context.Context, l *core.Locker) error {
-			key, err := account.Read(request)
-			if err != nil {
-				return err
-			}
+			key, _ := account.Read(request)
 			return commit(l.BeginKey(ctx, key.Endpoint("POST", "/"), nil))
 		}, "account", "view"},
-		"Enter":               {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, account) }, "account", "view"},
-		"Enter, no name":      {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, field("a")) }, "", "view"},
-		"Enter, several keys": {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, user, account) }, "account,user", "view,view"},
+		"Enter":               {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, request, account) }, "account", "view"},
+		"Enter, no name":      {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, request, field("a")) }, "", "view"},
+		"Enter, several keys": {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, request, user, account) }, "account,user", "view,view"},
 		"Enter, equal keys": {func(ctx context.Context, l *core.Locker) error {
-			return enter(ctx, l, account, core.Of(func(form) string { return "account:1" }))
+			return enter(ctx, l, request, account, core.Of(func(form) string { return "account:1" }))
 		}, "account", "view"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, view := range []bool{false, true} {
-				events := &recorder{}
-				locks, want := newLocker(t, newEmbedded(t), core.WithObserver(events.record)), test.named
+				locks, events := observed(t, newEmbedded(t))
+				want := test.named
 				if view {
 					locks, want = locks.With(core.WithName("view")), test.view
 				}
@@ -92,12 +75,8 @@ func TestRefusalsHaveTheNameOfTheLock(t *testing.T) {
 	locks, events := observed(t, newEmbedded(t), core.WithName("orders"))
 	account := core.Named("account", field("a"))
 	lease := lock(t, locks, "account:1")
-	_, done, err := core.Enter(t.Context(), locks, form{"a": "1"}, account) // busy
-	done()
-	wantError(t, err, core.ErrBusy)
-	_, done, err = core.Enter(t.Context(), locks, form{}, account) // no key
-	done()
-	wantError(t, err, core.ErrNoKey)
+	wantError(t, enter(t.Context(), locks, form{"a": "1"}, account), core.ErrBusy)
+	wantError(t, enter(t.Context(), locks, form{}, account), core.ErrNoKey)
 	wantError(t, errorOf(locks.Lock(t.Context(), "")), core.ErrNoKey)
 	wantError(t, errorOf(locks.LockAll(t.Context(), nil)), core.ErrNoKey)
 	wantError(t, errorOf(locks.Begin(t.Context(), strings.Repeat("k", 5000), nil)), core.ErrInvalidKey)
@@ -114,15 +93,6 @@ func TestRefusalsHaveTheNameOfTheLock(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	release(t, lease)
-}
-
-func TestNamesThatAreRefused(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"", "1a", "a b", "a:b", "ä"} {
-		if _, err := core.New(newEmbedded(t), core.WithName(name)); err == nil || !strings.HasPrefix(err.Error(), "reqlock: WithName: ") {
-			t.Errorf("%q: %v", name, err)
-		}
-	}
 }
 
 // The name does not change the key.

@@ -163,7 +163,6 @@ func TestErrorsNameABusyPool(t *testing.T) {
 
 // One master of a cluster has a busy pool.
 func testErrorsNameABusyPoolInCluster(t *testing.T, cluster *redistest.Cluster) {
-	t.Helper()
 	rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.PoolSize = 2 })
 	master, err := rdb.MasterForKey(t.Context(), "reqlock:k")
 	noError(t, err)

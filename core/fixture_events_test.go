@@ -1,6 +1,8 @@
 package core_test
 
 import (
+	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -40,4 +42,9 @@ func (r *recorder) namesOf(kind core.EventKind) string {
 		names = append(names, event.Name)
 	}
 	return strings.Join(names, ",")
+}
+
+// logTo is an observer that writes all events to a log.
+func logTo(log io.Writer) core.Option {
+	return core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 }

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"errors"
 
 	"github.com/reqlock/reqlock/core"
@@ -27,4 +28,11 @@ func field(name string) core.KeyFunc[form] {
 		}
 		return f[name], nil
 	})
+}
+
+// enter enters and leaves at once. It returns the error of Enter.
+func enter(ctx context.Context, locks *core.Locker, request form, keys ...core.KeyFunc[form]) error {
+	_, done, err := core.Enter(ctx, locks, request, keys...)
+	done() // is never nil
+	return err
 }

@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,4 +149,22 @@ func endedContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
+}
+
+// start calls a function on another goroutine, and sends its error to the channel.
+func start(call func() error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- call() }()
+	return result
+}
+
+// panicOf returns the text with which a function panics, or "".
+func panicOf(call func()) (text string) {
+	defer func() {
+		if p := recover(); p != nil {
+			text = fmt.Sprint(p)
+		}
+	}()
+	call()
+	return ""
 }

@@ -44,9 +44,7 @@ func TestLeaseIsSafeForConcurrentUse(t *testing.T) {
 			if lease.Context().Err() == nil {
 				t.Error("the context has not ended with the lease")
 			}
-			if err := lease.Extend(t.Context(), time.Minute); !errors.Is(err, core.ErrLost) {
-				t.Errorf("extend after the release: %v", err)
-			}
+			wantError(t, lease.Extend(t.Context(), time.Minute), core.ErrLost)
 		})
 	}
 	group.Wait()
@@ -59,7 +57,6 @@ func TestLeaseIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func testExtend(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	lease := lock(t, servers.newLocker(t, rdb, core.WithRenewal(false)), "k")
 	if err := lease.Extend(t.Context(), 0); err == nil {

@@ -107,11 +107,7 @@ func TestCloseDrains(t *testing.T) {
 	lease := lock(t, locks, "k")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	waiter := make(chan error, 1)
-	go func() {
-		_, err := locks.Lock(t.Context(), "k")
-		waiter <- err
-	}()
+	waiter := start(func() error { return errorOf(locks.Lock(t.Context(), "k")) })
 	wantError(t, locks.Close(ctx), context.DeadlineExceeded)
 	wantError(t, suite.Receive(t, "the waiter returns", waiter), core.ErrClosed)
 	suite.AwaitClosed(t, "the lease ends", lease.Context().Done())
@@ -142,8 +138,7 @@ func TestLocksWithTheLongestDurations(t *testing.T) {
 					t.Errorf("extend by %v: %v", ttl, err)
 				}
 			}
-			waiter := make(chan error, 1)
-			go func() { waiter <- locks.Do(t.Context(), "k", func(context.Context) error { return nil }) }()
+			waiter := start(func() error { return locks.Do(t.Context(), "k", func(context.Context) error { return nil }) })
 			suite.Eventually(t, "the second caller waits", func() bool { return len(events.of(core.Waiting)) == 1 })
 			noError(t, lease.Context().Err())
 			release(t, lease)

@@ -37,8 +37,7 @@ func TestForgetWhoseReplyIsLost(t *testing.T) {
 			sendSecond, held := proxy.HoldCommand(redistest.Named("EVALSHA"))
 			defer sendSecond()
 			proxy.DropReply(redistest.Named("EVALSHA"), redistest.CloseConn)
-			resolved := make(chan error, 1)
-			go func() { resolved <- locks.Resolve(t.Context(), "k", core.Forget(), seen) }()
+			resolved := start(func() error { return locks.Resolve(t.Context(), "k", core.Forget(), seen) })
 			suite.AwaitClosed(t, "the second send is held", held)
 			if test.between != nil {
 				next := begin(t, direct, "k")

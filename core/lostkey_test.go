@@ -27,19 +27,15 @@ func TestLeaseIsLostWithItsKey(t *testing.T) {
 			return func() {}
 		},
 		"the server is emptied": func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
-			t.Helper()
 			return do(t, admin, "FLUSHALL")
 		},
 		"a client deletes the key": func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
-			t.Helper()
 			return do(t, admin, "DEL", "reqlock:k")
 		},
 		"a client overwrites the key": func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
-			t.Helper()
 			return do(t, admin, "SET", "reqlock:k", "foreign", "PX", 100)
 		},
 		"the server's clock jumps forward": func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
-			t.Helper()
 			return do(t, admin, "PEXPIRE", "reqlock:k", 1)
 		},
 		"volatile-ttl evicts the key": evicts("volatile-ttl"),
@@ -72,7 +68,6 @@ func TestLeaseIsLostWithItsKey(t *testing.T) {
 // policy. repair lifts the memory limit.
 func evicts(policy string) func(*testing.T, *redistest.Server, *redis.Client) func() {
 	return func(t *testing.T, _ *redistest.Server, admin *redis.Client) func() {
-		t.Helper()
 		configured("maxmemory-policy", policy)(t, admin)
 		configured("maxmemory", "4mb")(t, admin)
 		filler := strings.Repeat("x", 4096)

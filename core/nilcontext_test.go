@@ -22,17 +22,14 @@ func TestNilContextEndsLocks(t *testing.T) {
 	server := redistest.Reuse(t)
 	end := func(end func(*core.Attempt) error) func(*testing.T, *core.Locker, string) error {
 		return func(t *testing.T, locks *core.Locker, key string) error {
-			t.Helper()
 			return end(begin(t, locks, key))
 		}
 	}
 	for name, run := range map[string]func(t *testing.T, locks *core.Locker, key string) error{
 		"release": func(t *testing.T, locks *core.Locker, key string) error {
-			t.Helper()
 			return lock(t, locks, key).Release(none)
 		},
 		"nested release": func(t *testing.T, locks *core.Locker, key string) error {
-			t.Helper()
 			lease := lock(t, locks, key)
 			defer release(t, lease)
 			inner, err := locks.Lock(lease.Context(), key)
@@ -42,7 +39,6 @@ func TestNilContextEndsLocks(t *testing.T) {
 			return inner.Release(none)
 		},
 		"extend": func(t *testing.T, locks *core.Locker, key string) error {
-			t.Helper()
 			lease := lock(t, locks, key)
 			defer release(t, lease)
 			return lease.Extend(none, time.Minute)
@@ -52,15 +48,13 @@ func TestNilContextEndsLocks(t *testing.T) {
 		"abort":     end(func(a *core.Attempt) error { return a.Abort(none) }),
 		"interrupt": end(func(a *core.Attempt) error { return a.Interrupt(none) }),
 		"close": func(t *testing.T, locks *core.Locker, key string) error {
-			t.Helper()
 			lease := lock(t, locks, key)
-			released := make(chan error, 1)
-			go func() {
+			released := start(func() error {
 				for err := error(nil); !errors.Is(err, core.ErrClosed); {
 					_, err = locks.TryLock(context.Background(), key)
 				}
-				released <- lease.Release(context.Background())
-			}()
+				return lease.Release(context.Background())
+			})
 			defer func() { wantError(t, suite.Receive(t, "the lease is released", released), nil) }()
 			return locks.Close(none) // waits for the release
 		},

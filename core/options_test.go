@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -34,6 +33,11 @@ func TestErrorNamesTheBadSetting(t *testing.T) {
 		"WithPrefix":          core.WithPrefix("{half"),
 		"WithPrefix ":         core.WithPrefix("half}"),
 		"WithPrefix  ":        core.WithPrefix("{}"),
+		"WithName":            core.WithName(""),
+		"WithName ":           core.WithName("1a"),
+		"WithName  ":          core.WithName("a b"),
+		"WithName   ":         core.WithName("a:b"),
+		"WithName    ":        core.WithName("ä"),
 		"option":              nil,
 	} {
 		if l, err := core.New(rdb, opt); l != nil || err == nil || !strings.Contains(err.Error(), strings.TrimSpace(setting)) ||
@@ -73,9 +77,7 @@ func TestDurationWithoutUnitIsRefused(t *testing.T) {
 	for _, opt := range []core.Option{
 		core.WithWait(0), core.WithMaxHold(0), core.WithWait(time.Millisecond), core.WithMaxHold(time.Millisecond), core.WithRetryAfter(time.Millisecond),
 	} {
-		if _, err := core.New(rdb, opt); err != nil {
-			t.Error(err)
-		}
+		noError(t, errorOf(core.New(rdb, opt)))
 	}
 	lease := lock(t, newLocker(t, rdb), "k")
 	if err := lease.Extend(t.Context(), 5); err == nil || !strings.Contains(err.Error(), "5*time.Second") {
@@ -84,61 +86,32 @@ func TestDurationWithoutUnitIsRefused(t *testing.T) {
 	release(t, lease)
 }
 
-func TestWithPanicsOnBadSetting(t *testing.T) {
+// With panics with the error that CheckOptions returns. It names the function that accepts the option.
+func TestViewRefusesBadSettings(t *testing.T) {
 	t.Parallel()
-	locks := newLocker(t, newEmbedded(t))
-	for setting, opt := range map[string]core.Option{
-		"WithTTL":             core.WithTTL(0),
-		"WithWait":            core.WithWait(-1),
-		"WithPrefix":          core.WithPrefix("other:"),
-		"WithCommandTimeout":  core.WithCommandTimeout(time.Second),
-		"WithMaxTotalWaiters": core.WithMaxTotalWaiters(1),
-		"WithOpenCommits":     core.WithOpenCommits(1, 1),
-		"WithFailFast":        core.WithFailFast(time.Second),
-		"WithObserver":        core.WithObserver(func(core.Event) {}),
-		"option":              nil,
-	} {
-		t.Run(setting, func(t *testing.T) {
-			defer func() {
-				var message string
-				switch p := recover().(type) {
-				case string:
-					message = p
-				case error:
-					message = p.Error()
-				}
-				if !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, setting) {
-					t.Errorf("panic %q", message)
-				}
-			}()
-			locks.With(opt)
-		})
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("Must does not panic")
-		}
-	}()
-	core.Must(core.New(nil))
-}
-
-// With names the function that accepts the option.
-func TestWithNamesTheFunctionThatAcceptsAnOption(t *testing.T) {
-	t.Parallel()
-	locks := newLocker(t, newEmbedded(t))
+	locks := newLocker(t, newEmbedded(t), core.WithFencing(true))
 	for want, opt := range map[string]core.Option{
+		"WithTTL: 1ms is below 100ms": core.WithTTL(time.Millisecond),
+		"WithWait: ":                  core.WithWait(-1),
+		"WithPermits: WithFencing needs numbers that rise":                                             core.WithPermits(2),
 		"WithPrefix is a setting of the whole Locker, and none of a view: give it to New or NewQuorum": core.WithPrefix("other:"),
 		"WithQuarantine is a setting of the whole Locker, and none of a view: give it to NewQuorum":    core.WithQuarantine(time.Minute),
 		"WithReplicas is a setting of the whole Locker, and none of a view: give it to New":            core.WithReplicas(1, time.Second),
+		"WithCommandTimeout is a setting":                                                              core.WithCommandTimeout(time.Second),
+		"WithMaxTotalWaiters is a setting":                                                             core.WithMaxTotalWaiters(1),
+		"WithOpenCommits is a setting":                                                                 core.WithOpenCommits(1, 1),
+		"WithFailFast is a setting":                                                                    core.WithFailFast(time.Second),
+		"WithObserver is a setting":                                                                    core.WithObserver(func(core.Event) {}),
+		"With: an option is nil":                                                                       nil,
 	} {
-		func() {
-			defer func() {
-				if got, ok := recover().(error); !ok || got.Error() != "reqlock: "+want {
-					t.Errorf("panic %v, want %s", got, want)
-				}
-			}()
-			locks.With(opt)
-		}()
+		err, panicked := locks.CheckOptions(opt), panicOf(func() { locks.With(opt) })
+		if err == nil || err.Error() != panicked || !strings.HasPrefix(panicked, "reqlock: "+want) {
+			t.Errorf("CheckOptions: %v; With panics with %q; want %s", err, panicked, want)
+		}
+	}
+	noError(t, locks.CheckOptions(core.WithShared(true), core.WithWait(0)))
+	if panicOf(func() { core.Must(core.New(nil)) }) == "" {
+		t.Error("Must does not panic")
 	}
 }
 
@@ -199,24 +172,6 @@ func TestAdaptersCanCheckSettings(t *testing.T) {
 	noError(t, core.CheckName("account/v1"))
 }
 
-// A view may exclude an option that New accepts.
-func TestAdaptersCanCheckSettingsOfAView(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, locks *core.Locker) {
-		for want, err := range map[string]error{
-			"reqlock: WithPermits: WithFencing needs numbers that rise": locks.CheckOptions(core.WithPermits(2)),
-			"reqlock: WithTTL: 1ms is below 100ms":                      locks.CheckOptions(core.WithTTL(time.Millisecond)),
-			"reqlock: WithPrefix is a setting of the whole Locker":      locks.CheckOptions(core.WithPrefix("p:")),
-			"reqlock: With: an option is nil":                           locks.CheckOptions(nil),
-		} {
-			if err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("got %v, want %s", err, want)
-			}
-		}
-		noError(t, locks.CheckOptions(core.WithShared(true), core.WithWait(0)))
-	}, core.WithFencing(true))
-}
-
 func TestSettingsOfReplicas(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{})
@@ -251,14 +206,7 @@ func TestSettingsOfReplicas(t *testing.T) {
 		}
 	}
 	locks := newLocker(t, rdb, oneReplica())
-	for name, opt := range map[string]core.Option{"WithReplicas is a setting": oneReplica(), "a TTL of at least": core.WithTTL(799 * time.Millisecond)} {
-		func() {
-			defer func() {
-				if text := fmt.Sprint(recover()); !strings.Contains(text, name) {
-					t.Errorf("%s: panics with %q", name, text)
-				}
-			}()
-			locks.With(opt)
-		}()
+	if text := panicOf(func() { locks.With(core.WithTTL(799 * time.Millisecond)) }); !strings.Contains(text, "a TTL of at least") {
+		t.Errorf("With panics with %q", text)
 	}
 }

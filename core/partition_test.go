@@ -119,11 +119,7 @@ func TestLockReturnsWhenItsContextIsCanceled(t *testing.T) {
 	locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(commandTimeout))
 	deliver, held := proxy.HoldCommand(redistest.Named("SET"))
 	ctx, cancel := context.WithCancel(t.Context())
-	result := make(chan error, 1)
-	go func() {
-		_, err := locks.Lock(ctx, "k")
-		result <- err
-	}()
+	result := start(func() error { return errorOf(locks.Lock(ctx, "k")) })
 	suite.AwaitClosed(t, "the SET is held", held)
 	begun := time.Now()
 	cancel()
@@ -142,7 +138,6 @@ func TestLockReturnsWhenItsContextIsCanceled(t *testing.T) {
 }
 
 func testDeadlineDuringWait(t *testing.T, servers *deployment) {
-	t.Helper()
 	lease := lock(t, servers.newLocker(t, servers.Client(t)), "k")
 	other := servers.newLocker(t, servers.Client(t))
 	wantError(t, errorOf(other.TryLock(t.Context(), "k")), core.ErrBusy) // opens the connection

@@ -30,7 +30,6 @@ func TestQuorum(t *testing.T) {
 }
 
 func testQuorumLocks(t *testing.T, servers []*redistest.Server) {
-	t.Helper()
 	clients := clientsOf(t, servers)
 	locks, others := newQuorum(t, clients), newQuorum(t, clients)
 	lease, err := locks.TryLock(t.Context(), "locks")
@@ -54,7 +53,6 @@ func testQuorumLocks(t *testing.T, servers []*redistest.Server) {
 // A server cannot be reached during a release. It must lose its vote before the TTL: if a
 // second server were lost meanwhile, the stale vote would keep the key locked.
 func testMissedReleaseLeavesNoVote(t *testing.T, servers []*redistest.Server) {
-	t.Helper()
 	direct, clients := clientsOf(t, servers), clientsOf(t, servers)
 	proxies := make([]*redistest.Proxy, len(servers))
 	for i, server := range servers {

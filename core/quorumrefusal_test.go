@@ -67,7 +67,6 @@ type wrapped struct {
 
 // A view of a quorum refuses what a quorum cannot do, and the error says why.
 func testViewOfQuorumRefusesBadSettings(t *testing.T, servers []*redistest.Server) {
-	t.Helper()
 	var clients []redis.UniversalClient
 	for _, server := range servers {
 		clients = append(clients, wrapped{Client: server.Client(t)})
@@ -91,15 +90,9 @@ func testViewOfQuorumRefusesBadSettings(t *testing.T, servers []*redistest.Serve
 			locks.With(opt)
 		}()
 	}
-	if _, err := locks.Begin(t.Context(), "view", nil); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("Begin: %v", err)
-	}
-	if err := locks.Resolve(t.Context(), "view", core.Forget(), anAttempt(t)); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("Resolve: %v", err)
-	}
-	if _, err := locks.Outcome(t.Context(), "view"); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("Outcome: %v", err)
-	}
+	wantError(t, errorOf(locks.Begin(t.Context(), "view", nil)), errors.ErrUnsupported)
+	wantError(t, locks.Resolve(t.Context(), "view", core.Forget(), anAttempt(t)), errors.ErrUnsupported)
+	wantError(t, errorOf(locks.Outcome(t.Context(), "view")), errors.ErrUnsupported)
 	lease, err := locks.With(core.WithTTL(quorumTTL), core.WithWait(30*time.Second)).Lock(t.Context(), "view")
 	noError(t, err)
 	noError(t, lease.Extend(t.Context(), quorumTTL))
@@ -122,7 +115,6 @@ func TestQuorumFindsDuplicateServerInQuarantine(t *testing.T) {
 
 // Two clients are connected to the same server, and all servers vote.
 func testQuorumFindsDuplicateServer(t *testing.T, servers []*redistest.Server) {
-	t.Helper()
 	locks := openQuorum(t, clientsOf(t, []*redistest.Server{servers[0], servers[1], servers[0]}))
 	for range 3 {
 		if err := refusalOf(t, locks, "twice"); !strings.Contains(err.Error(), "same server") {

@@ -104,11 +104,7 @@ func TestKeyIsBusyWhileAWaiterAwaitsReplicas(t *testing.T) {
 		servers.awaitReplicas(t, others)
 		servers.refuse(true)
 		ctx, cancel := context.WithCancel(t.Context())
-		waited := make(chan error, 1)
-		go func() {
-			_, err := waiting.Lock(ctx, "k")
-			waited <- err
-		}()
+		waited := start(func() error { return errorOf(waiting.Lock(ctx, "k")) })
 		suite.Eventually(t, "the waiter has the key", func() bool {
 			return servers.rdb.Exists(t.Context(), "reqlock:k").Val() == 1
 		})

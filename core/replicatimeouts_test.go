@@ -158,8 +158,7 @@ func (d *demotion) during(t *testing.T, do func() error) error {
 	t.Helper()
 	rdb := d.master.Client(t)
 	d.master.RefuseReplicas(true)
-	done := make(chan error, 1)
-	go func() { done <- do() }()
+	done := start(func() error { return do() })
 	suite.Eventually(t, "WAIT blocks on the master", func() bool {
 		return blocked.MatchString(rdb.ClientList(t.Context()).Val())
 	})

@@ -156,7 +156,6 @@ func TestSharedViews(t *testing.T) {
 }
 
 func testSharedViews(t *testing.T, locks *core.Locker) {
-	t.Helper()
 	two, readers := locks.With(core.WithPermits(2)), locks.With(core.WithShared(true))
 
 	first, second := lock(t, two, "p"), lock(t, two, "p")
@@ -209,9 +208,7 @@ func TestSharedRefusals(t *testing.T) {
 		{core.WithPermits(2), core.WithShared(false), core.WithFencing(true), core.WithMinHold(time.Second)},
 		{core.WithPermits(999_999_999)},
 	} {
-		if _, err := core.New(rdb, opts...); err != nil {
-			t.Error(err)
-		}
+		noError(t, errorOf(core.New(rdb, opts...)))
 	}
 
 	a := field("a")

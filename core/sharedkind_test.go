@@ -16,7 +16,6 @@ import (
 // A caller that may not wait gets ErrBusy while all permits are held, in any process, and a
 // released permit is free at once.
 func testPermitsAreRefused(t *testing.T, servers *deployment) {
-	t.Helper()
 	here := servers.newLocker(t, servers.Client(t), core.WithPermits(2))
 	there := servers.newLocker(t, servers.Client(t), core.WithPermits(2))
 	first, second := lock(t, here, "k"), lock(t, there, "k")
@@ -35,7 +34,6 @@ func testPermitsAreRefused(t *testing.T, servers *deployment) {
 
 // Two numbers, as during a deploy: each process obeys its own, and revokes nothing.
 func testPermitsDuringDeploy(t *testing.T, servers *deployment) {
-	t.Helper()
 	before := servers.newLocker(t, servers.Client(t), core.WithPermits(3))
 	after := servers.newLocker(t, servers.Client(t), core.WithPermits(2))
 	old := []*core.Lease{lock(t, before, "k"), lock(t, before, "k"), lock(t, before, "k")}
@@ -54,7 +52,6 @@ func testPermitsDuringDeploy(t *testing.T, servers *deployment) {
 // A client of the classic recipe is excluded as long as a shared lease is held, and excludes
 // all shared leases.
 func testClassicRecipeAndSharedLeases(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	setNX := func() bool {
 		return rdb.SetArgs(t.Context(), servers.name("k"), "a foreign value", redis.SetArgs{Mode: "NX", TTL: time.Minute}).Err() == nil
@@ -78,7 +75,6 @@ func testClassicRecipeAndSharedLeases(t *testing.T, servers *deployment) {
 // Readers that overlap have one number, and it rises with each writer. A single permit has a
 // number of its own for each holder.
 func testFencesOfSharedLeases(t *testing.T, servers *deployment) {
-	t.Helper()
 	writers := servers.newLocker(t, servers.Client(t), core.WithFencing(true))
 	readers := []*core.Locker{
 		writers.With(core.WithShared(true)),
@@ -141,7 +137,6 @@ func testFencesOfSharedLeases(t *testing.T, servers *deployment) {
 
 // A crashed holder costs its own permit until the end of its TTL, and no other.
 func testPermitOfDeadHolder(t *testing.T, servers *deployment) {
-	t.Helper()
 	const ttl = time.Second
 	proxy := servers.Proxy(t)
 	client := servers.Client(t, redistest.Through(proxy), func(o *redis.UniversalOptions) { o.ReadTimeout = time.Second })

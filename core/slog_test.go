@@ -107,8 +107,7 @@ func TestSlogObserverWarnsOnce(t *testing.T) {
 func TestSlogObserverLogsNameAndEnding(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	locks := newLocker(t, newEmbedded(t), core.WithObserver(core.SlogObserver(logger)), core.WithName("payments"))
+	locks := newLocker(t, newEmbedded(t), logTo(&log), core.WithName("payments"))
 	noError(t, begin(t, locks, "k").Abort(t.Context()))
 	release(t, lock(t, locks, "k"))
 	for _, want := range []string{
@@ -168,8 +167,7 @@ func (h *traceHandler) count(trace string) (n int) {
 func TestObserverHearsOfKeysThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	locks, events := observed(t, newEmbedded(t), core.WithObserver(core.SlogObserver(logger)))
+	locks, events := observed(t, newEmbedded(t), logTo(&log))
 	for _, key := range []core.KeyFunc[string]{failing(nil), core.Func(accountOf), failing(core.ErrSkip)} {
 		_, release, err := core.Enter(t.Context(), locks, "", key)
 		release()

@@ -15,7 +15,6 @@ import (
 
 // Each outcome that becomes unknown is reported, and copies do not repeat it for ever.
 func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
-	t.Helper()
 	var first, second recorder
 	one := servers.newLocker(t, servers.Client(t), core.WithObserver(first.record))
 	two := servers.newLocker(t, servers.Client(t), core.WithObserver(second.record))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +63,6 @@ func TestUpgradeNamesWhatIsMissing(t *testing.T) {
 }
 
 func testUpgradeNamesWhatIsMissing(t *testing.T, locks *core.Locker) {
-	t.Helper()
 	for want, views := range map[string][2]*core.Locker{
 		"a fencing number":      {locks, locks.With(core.WithFencing(true))},
 		"the key alone":         {locks.With(core.WithShared(true)), locks},
@@ -110,7 +108,7 @@ func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 	rdb := redistest.Reuse(t).Client(t)
 	var log bytes.Buffer
 	events := &recorder{}
-	plain := newLocker(t, rdb, core.WithObserver(events.record), core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))))
+	plain := newLocker(t, rdb, core.WithObserver(events.record), logTo(&log))
 	fenced := plain.With(core.WithFencing(true), core.WithFailOpen(true), core.WithName("accounts"))
 	never := func(context.Context) error {
 		t.Error("fn ran without a fencing number")

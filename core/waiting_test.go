@@ -30,7 +30,6 @@ func startWaiters(t *testing.T, locks *core.Locker, events *recorder, key string
 }
 
 func testFullQueueRefusesAtOnce(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	locks, events := servers.observed(t, rdb, core.WithMaxWaiters(3), core.WithMaxTotalWaiters(4))
 	holder := servers.newLocker(t, rdb)
@@ -64,11 +63,10 @@ func TestMaxWaitersOfAView(t *testing.T) {
 	server := redistest.Reuse(t)
 	locks, events := observed(t, server.Client(t))
 	held := lock(t, locks, "k")
-	first := make(chan error, 1)
-	go func() {
+	first := start(func() error {
 		lease, err := locks.Lock(t.Context(), "k")
-		first <- errors.Join(err, lease.Release(context.Background()))
-	}()
+		return errors.Join(err, lease.Release(context.Background()))
+	})
 	suite.Eventually(t, "a caller waits", func() bool { return len(events.of(core.Waiting)) > 0 })
 	wantError(t, errorOf(locks.With(core.WithMaxWaiters(1)).Lock(t.Context(), "k")), core.ErrQueueFull)
 	release(t, held)
@@ -76,7 +74,6 @@ func TestMaxWaitersOfAView(t *testing.T) {
 }
 
 func testLockPassesBetweenProcesses(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb, holders := servers.Client(t), servers.newLocker(t, servers.Client(t))
 	locks, events := servers.observed(t, servers.Client(t))
 	const turns = 5
@@ -110,7 +107,6 @@ func testLockPassesBetweenProcesses(t *testing.T, servers *deployment) {
 // testFencesRise takes the lock several times after each loss of data, in two processes.
 // It fails the test unless the fencing number rises each time.
 func testFencesRise(t *testing.T, servers *deployment, losses ...func()) {
-	t.Helper()
 	lockers := []*core.Locker{
 		servers.newLocker(t, servers.Client(t), core.WithFencing(true)),
 		servers.newLocker(t, servers.Client(t), core.WithFencing(true)),
@@ -132,7 +128,6 @@ func testFencesRise(t *testing.T, servers *deployment, losses ...func()) {
 }
 
 func testFencesRiseAfterLoss(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	testFencesRise(t, servers,
 		func() {},
@@ -144,7 +139,6 @@ func testFencesRiseAfterLoss(t *testing.T, servers *deployment) {
 }
 
 func testNoFenceWithoutFencing(t *testing.T, servers *deployment) {
-	t.Helper()
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb)
 	lease := lock(t, locks, "k")

@@ -114,9 +114,7 @@ func TestAttemptOfAProcessThatDies(t *testing.T) {
 		if cause := <-ended; !errors.Is(cause, core.ErrLost) {
 			t.Errorf("the dead process has the cause %v", cause)
 		}
-		if _, err := elsewhere.TryLock(t.Context(), "a"); !errors.Is(err, core.ErrUnavailable) {
-			t.Errorf("the dead process gets %v", err)
-		}
+		wantError(t, errorOf(elsewhere.TryLock(t.Context(), "a")), core.ErrUnavailable)
 	})
 }
 
@@ -138,9 +136,7 @@ func TestHoldHoldsAttempt(t *testing.T) {
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t)
 		key, err := nethttplock.EndpointKey(http.MethodPost, "/payments", "8e03978e")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		release := locks.Hold("i:" + key)
 		if got := pay(t, locks.Locker, answering("first")); got != "busy" {
 			t.Errorf("while the key is held, the request gets %q", got)

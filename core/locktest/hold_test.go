@@ -19,9 +19,7 @@ func TestExpiredLeaseIsLost(t *testing.T) {
 			release := locks.Hold("account:42") // another process holds the key now
 			defer release()
 			<-ctx.Done()
-			if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
-				t.Errorf("the cause is %v", cause)
-			}
+			wantError(t, context.Cause(ctx), core.ErrLost)
 		})
 		if got.Code != "ran" {
 			t.Errorf("got %+v", got)
@@ -35,13 +33,9 @@ func TestExpireEndsLocksOfAnotherProcess(t *testing.T) {
 		release := locks.Hold("a")
 		locks.Expire("a")
 		lease, err := locks.TryLock(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		release() // does nothing: the lease is lost
-		if err := lease.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		noError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -56,9 +50,7 @@ func TestKeysInRedisAreTheLockersKeys(t *testing.T) {
 					locks := locktest.New(t, core.WithPrefix(prefix), core.WithRenewal(false))
 					busy := func() {
 						t.Helper()
-						if _, err := locks.TryLock(t.Context(), key); !errors.Is(err, core.ErrBusy) {
-							t.Fatalf("got %v", err)
-						}
+						wantError(t, errorOf(locks.TryLock(t.Context(), key)), core.ErrBusy)
 					}
 					release := locks.Hold(key)
 					busy()
@@ -66,9 +58,7 @@ func TestKeysInRedisAreTheLockersKeys(t *testing.T) {
 					locks.Abandon(key, time.Minute)
 					busy()
 					locks.Expire(key)
-					if _, err := locks.TryLock(t.Context(), key); err != nil {
-						t.Fatal(err)
-					}
+					noError(t, errorOf(locks.TryLock(t.Context(), key)))
 					locks.Expire(key)
 					locks.Hold(key)()
 				})

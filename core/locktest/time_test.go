@@ -2,7 +2,6 @@ package locktest_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,36 +10,20 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// bubble runs a parallel test in a synctest bubble. elapsed returns the time since the test began.
-func bubble(t *testing.T, test func(t *testing.T, elapsed func() time.Duration)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		test(t, func() time.Duration { return time.Since(start) })
-	})
-}
-
 func TestLeaseWithoutRenewalEndsBeforeItsTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, elapsed func() time.Duration) {
 		locks := locktest.New(t, core.WithTTL(10*time.Second), core.WithRenewal(false))
 		lease, err := locks.TryLock(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		<-lease.Context().Done()
 		if at := elapsed(); at != 10*time.Second-100*time.Millisecond-2*time.Millisecond {
 			t.Errorf("the lease ended after %v", at)
 		}
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, core.ErrLost) {
-			t.Errorf("the cause is %v", cause)
-		}
+		wantError(t, context.Cause(lease.Context()), core.ErrLost)
 
 		// The key stays until the TTL ends, to the nanosecond.
 		time.Sleep(10*time.Second - time.Nanosecond - elapsed())
-		if _, err := locks.TryLock(t.Context(), "a"); !errors.Is(err, core.ErrBusy) {
-			t.Errorf("just before the TTL is over: %v", err)
-		}
+		wantError(t, errorOf(locks.TryLock(t.Context(), "a")), core.ErrBusy)
 		time.Sleep(time.Nanosecond)
 		locks.Hold("a")()
 	})
@@ -58,9 +41,7 @@ func TestRenewalKeepsLeaseForAnHour(t *testing.T) {
 			time.Sleep(time.Hour)
 			return context.Cause(ctx)
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		noError(t, err)
 		if renewals < 1079 || renewals > 1081 { // each 3.33 s
 			t.Errorf("%d renewals", renewals)
 		}
@@ -72,9 +53,7 @@ func TestHoldKeepsKeyForAnHour(t *testing.T) {
 		locks := locktest.New(t, core.WithRenewal(false), core.WithMaxHold(time.Minute))
 		release := locks.Hold("a")
 		time.Sleep(time.Hour)
-		if _, err := locks.TryLock(t.Context(), "a"); !errors.Is(err, core.ErrBusy) {
-			t.Errorf("got %v", err)
-		}
+		wantError(t, errorOf(locks.TryLock(t.Context(), "a")), core.ErrBusy)
 		release()
 	})
 }
@@ -102,9 +81,7 @@ func TestKeyOfCrashedHolderIsFreeAfterItsTTL(t *testing.T) {
 		const ttl = 5 * time.Second
 		locks.Abandon("a", ttl)
 		lease, err := locks.Lock(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if at := elapsed(); at < ttl || at > ttl+2*time.Millisecond {
 			t.Errorf("the waiter got the lock after %v", at)
 		}
@@ -116,17 +93,13 @@ func TestLeaseIsLostWhileRedisIsDown(t *testing.T) {
 	bubble(t, func(t *testing.T, elapsed func() time.Duration) {
 		locks := locktest.New(t, core.WithTTL(10*time.Second))
 		lease, err := locks.TryLock(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		locks.Down()
 		<-lease.Context().Done()
 		if at := elapsed(); at != 9898*time.Millisecond {
 			t.Errorf("the lease ended after %v", at)
 		}
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, core.ErrLost) {
-			t.Errorf("the cause is %v", cause)
-		}
+		wantError(t, context.Cause(lease.Context()), core.ErrLost)
 	})
 }
 
@@ -137,9 +110,7 @@ func TestBubbleIsIdleBetweenCommands(t *testing.T) {
 		locks := locktest.New(t)
 		synctest.Wait()
 		lease, err := locks.TryLock(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		release := locks.Hold("b")
 		waiter := make(chan struct{})
 		go func() {
@@ -159,9 +130,7 @@ func TestBubbleIsIdleBetweenCommands(t *testing.T) {
 		}
 		release()
 		<-waiter
-		if err := lease.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		noError(t, lease.Release(t.Context()))
 	})
 }
 
