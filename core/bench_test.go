@@ -3,16 +3,13 @@ package core_test
 import (
 	"context"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // BenchmarkLock measures one lock and its release by one goroutine on a real server, with
@@ -42,25 +39,6 @@ func BenchmarkLock(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkRefusedInOutage measures how long a new caller takes that is refused at once, because
-// the server is gone.
-func BenchmarkRefusedInOutage(b *testing.B) {
-	server := redistest.Start(b)
-	locks := core.Must(core.New(server.Client(b), core.WithFailFast(time.Millisecond), core.WithWait(time.Minute)))
-	defer func() { _ = locks.Close(context.Background()) }()
-	server.Kill()
-	suite.Eventually(b, "new callers are refused at once", func() bool {
-		_, err := locks.TryLock(context.Background(), "k")
-		return strings.Contains(err.Error(), "no command was served for")
-	})
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := locks.Lock(context.Background(), "k"); err == nil {
-			b.Fatal("the lock was granted")
-		}
-	}
 }
 
 // BenchmarkHandoff measures one hand-off of a key for which many goroutines wait.

@@ -39,25 +39,6 @@ func TestReleaseByAnotherTokenFreesNothing(t *testing.T) {
 	}
 }
 
-func testKeyOfDeadHolderIsFreeAfterItsTTL(t *testing.T, servers *deployment) {
-	const ttl = time.Second
-	// The proxy cuts the client off for good, as the death of its process does.
-	proxy := servers.Proxy(t)
-	dying := servers.newLocker(t, servers.Client(t, redistest.Through(proxy), func(o *redis.UniversalOptions) { o.ReadTimeout = time.Second }), core.WithTTL(ttl))
-	begun := time.Now()
-	lock(t, dying, "k")
-	granted := time.Now()
-	proxy.Refuse(true)
-
-	lease := lock(t, servers.newLocker(t, servers.Client(t)), "k")
-	got := time.Now()
-	// A waiter sees the end of the key within a second. A busy machine may need four more.
-	if got.Sub(begun) < ttl || got.Sub(granted) > ttl+5*time.Second {
-		t.Errorf("free after %v to %v, want %v", got.Sub(granted), got.Sub(begun), ttl)
-	}
-	release(t, lease)
-}
-
 func testClassicRecipe(t *testing.T, servers *deployment) {
 	rdb := servers.Client(t)
 	for _, prefix := range []string{"reqlock:", "{app}:", ""} {

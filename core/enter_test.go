@@ -83,21 +83,14 @@ func TestEnterWaitsForWithWait(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	lease := lock(t, locks, "42")
-	_, _, err := core.Enter(t.Context(), locks.With(core.WithWait(time.Millisecond)), form{"id": "42"}, field("id"))
-	wantError(t, err, core.ErrWaitTimeout)
-	entered := start(func() error {
-		_, done, err := core.Enter(t.Context(), locks.With(core.WithWait(time.Minute)), form{"id": "42"}, field("id"))
-		done()
-		return err
-	})
+	request, key := form{"id": "42"}, field("id")
+	wantError(t, enter(t.Context(), locks.With(core.WithWait(time.Millisecond)), request, key), core.ErrWaitTimeout)
+	entered := start(func() error { return enter(t.Context(), locks.With(core.WithWait(time.Minute)), request, key) })
 	release(t, lease)
 	noError(t, suite.Receive(t, "the waiter returns", entered))
-	defer func() {
-		if recover() == nil {
-			t.Error("Enter without a key function does not panic")
-		}
-	}()
-	_, _, _ = core.Enter(t.Context(), locks, nil, []core.KeyFunc[form]{}...)
+	if panicOf(func() { _ = enter(t.Context(), locks, nil, []core.KeyFunc[form]{}...) }) == "" {
+		t.Error("Enter without a key function does not panic")
+	}
 }
 
 func TestLossOfOneKeyEndsTheContext(t *testing.T) {
@@ -109,30 +102,6 @@ func TestLossOfOneKeyEndsTheContext(t *testing.T) {
 	defer done()
 	redistest.Lose(t, rdb, "the context ends", func() bool { return ctx.Err() != nil }, "reqlock:1")
 	wantError(t, context.Cause(ctx), core.ErrLost)
-}
-
-func TestLossDuringWaitForNextKeyIsWaitTimeout(t *testing.T) {
-	t.Parallel()
-	rdb := newEmbedded(t)
-	locks, events := observed(t, rdb, core.WithTTL(4*time.Second))
-	lock(t, locks, "2")
-	result := start(func() error {
-		return locks.DoAll(t.Context(), []string{"1", "2"}, func(context.Context) error { return nil })
-	})
-	suite.Eventually(t, "the request waits for the second key", func() bool { return len(events.of(core.Waiting)) == 1 })
-	var err error
-	redistest.Lose(t, rdb, "the request ends", func() bool {
-		select {
-		case err = <-result:
-			return true
-		default:
-			return false
-		}
-	}, "reqlock:1")
-	wantError(t, err, core.ErrWaitTimeout)
-	if got, _ := core.OutcomeOf(err); got.Code != "wait_timeout" || errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrLost) {
-		t.Errorf("%v: outcome %+v", err, got)
-	}
 }
 
 // The request waits under a lease, and that lease ends. This is neither the end of the
@@ -148,16 +117,8 @@ func TestEndOfLeaseDuringWaitForAnotherIsWaitTimeout(t *testing.T) {
 	}
 	for name, run := range map[string]func() error{
 		"several keys": func() error { return short.DoAll(t.Context(), []string{"a", "b"}, never) },
-		"enter": func() error {
-			_, done, err := core.Enter(t.Context(), short, form{"a": "a", "b": "b"}, field("a"), field("b"))
-			defer done()
-			if err == nil {
-				t.Error("entered")
-			}
-			return err
-		},
-		"nested": func() error {
-			var inner error
+		"enter":        func() error { return enter(t.Context(), short, form{"a": "a", "b": "b"}, field("a"), field("b")) },
+		"nested": func() (inner error) {
 			_ = short.Do(t.Context(), "a", func(ctx context.Context) error {
 				inner = locks.Do(ctx, "b", never)
 				return nil

@@ -73,12 +73,9 @@ func TestKeysPanicAtRegistration(t *testing.T) {
 		"observer without slog": func() { core.SlogObserver(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if message, _ := recover().(string); !strings.HasPrefix(message, "reqlock: ") {
-					t.Errorf("panic %q", message)
-				}
-			}()
-			register()
+			if text := panicOf(register); !strings.HasPrefix(text, "reqlock: ") {
+				t.Errorf("panic %q", text)
+			}
 		})
 	}
 }
@@ -88,18 +85,10 @@ func TestKeysPanicAtRegistration(t *testing.T) {
 func TestShortSecretIsRefusedInFIPSMode(t *testing.T) {
 	t.Parallel()
 	for length, refused := range map[int]bool{13: fips140.Enforced(), 14: false} {
-		func() {
-			var key core.KeyFunc[form]
-			defer func() {
-				if message, _ := recover().(string); strings.HasPrefix(message, "reqlock: ") != refused || (key == nil) != refused {
-					t.Errorf("%d bytes: panic %q", length, message)
-				}
-			}()
-			key = core.Keyed(make([]byte, length), field("a"))
-			if _, err := key(form{"a": "1"}); err != nil {
-				t.Errorf("%d bytes: %v", length, err)
-			}
-		}()
+		text := panicOf(func() { noError(t, errorOf(core.Keyed(make([]byte, length), field("a"))(form{"a": "1"}))) })
+		if strings.HasPrefix(text, "reqlock: ") != refused || (text == "") == refused {
+			t.Errorf("%d bytes: panic %q", length, text)
+		}
 	}
 }
 
@@ -111,13 +100,13 @@ func TestNamesOfKeys(t *testing.T) {
 		"`": false, "{": false, "@": false, "[": false, "a b": false, "\u00e4": false,
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if panicked := recover() != nil; panicked == allowed {
-					t.Errorf("%q is allowed: %v; want %v", name, !panicked, allowed)
+			text := panicOf(func() {
+				if key, err := core.Named(name, field("a"))(form{"a": "1"}); key.Raw() != name+":1" || key.Name() != name || err != nil {
+					t.Errorf("got %q, %q, %v", key.Raw(), key.Name(), err)
 				}
-			}()
-			if key, err := core.Named(name, field("a"))(form{"a": "1"}); key.Raw() != name+":1" || key.Name() != name || err != nil {
-				t.Errorf("got %q, %q, %v", key.Raw(), key.Name(), err)
+			})
+			if (text == "") != allowed {
+				t.Errorf("panic %q, allowed: %v", text, allowed)
 			}
 		})
 	}

@@ -51,22 +51,11 @@ func TestFormsOfKeyFunctions(t *testing.T) {
 		}
 	}
 	locks := newLocker(t, newEmbedded(t))
-	for name, enter := range map[string]func() (func(), error){
-		"plain functions": func() (func(), error) {
-			_, release, err := core.Enter(t.Context(), locks, request, plain, plain)
-			return release, err
-		},
-		"own type": func() (func(), error) {
-			_, release, err := core.Enter(t.Context(), locks, request, own)
-			return release, err
-		},
-		"rules": func() (func(), error) {
-			_, release, err := core.Enter(t.Context(), locks, request, severals...)
-			return release, err
-		},
+	for name, err := range map[string]error{
+		"plain functions": enter(t.Context(), locks, request, plain, plain),
+		"own type":        enter(t.Context(), locks, request, own),
+		"rules":           enter(t.Context(), locks, request, severals...),
 	} {
-		release, err := enter()
-		release()
 		if err != nil {
 			t.Errorf("Enter with %s: %v", name, err)
 		}

@@ -27,7 +27,6 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"unknown outcomes are reported":                     testUnknownOutcomesAreReported,
 	"retention after a resolve":                         testRetentionAfterResolve,
 	"number after an aborted rerun":                     testNumberAfterAbortedRerun,
-	"key of a dead holder is free after its TTL":        testKeyOfDeadHolderIsFreeAfterItsTTL,
 	"classic recipe and reqlock exclude each other":     testClassicRecipe,
 
 	"several keys":                             testSeveralKeys,
@@ -41,7 +40,6 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 
 	"permits are refused":              testPermitsAreRefused,
 	"permits during a deploy":          testPermitsDuringDeploy,
-	"permit of a dead holder":          testPermitOfDeadHolder,
 	"classic recipe and shared leases": testClassicRecipeAndSharedLeases,
 	"fencing numbers of shared leases": testFencesOfSharedLeases,
 }

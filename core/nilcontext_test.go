@@ -3,7 +3,6 @@ package core_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -96,15 +95,10 @@ func TestNilContextTakesNoLock(t *testing.T) {
 		"check":   func() { _ = locks.Check(none) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if message := fmt.Sprint(recover()); !strings.HasPrefix(message, "reqlock: ") || !strings.Contains(message, "context is nil") {
-					t.Errorf("panic %q", message)
-				}
-				if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 0 {
-					t.Errorf("%d keys are in Redis", len(keys))
-				}
-			}()
-			run()
+			if text := panicOf(run); !strings.HasPrefix(text, "reqlock: ") || !strings.Contains(text, "context is nil") {
+				t.Errorf("panic %q", text)
+			}
+			wantNoKeys(t, rdb)
 		})
 	}
 }

@@ -2,15 +2,12 @@ package core_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A caller that may not wait gets ErrBusy while all permits are held, in any process, and a
@@ -108,49 +105,4 @@ func testFencesOfSharedLeases(t *testing.T, servers *deployment) {
 		})
 		noError(t, err)
 	}
-	events := &recorder{}
-	waiting := servers.newLocker(t, servers.Client(t), core.WithFencing(true), core.WithPermits(1), core.WithObserver(events.record))
-	first := lock(t, waiting, "k")
-	last = first.Fence()
-	var group sync.WaitGroup
-	var mu sync.Mutex
-	for range 4 {
-		group.Go(func() {
-			lease, err := waiting.Lock(t.Context(), "k")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			if lease.Fence() <= last {
-				t.Errorf("a permit that was handed over has %d after %d", lease.Fence(), last)
-			}
-			last = lease.Fence()
-			mu.Unlock()
-			release(t, lease)
-		})
-	}
-	suite.Eventually(t, "all callers wait", func() bool { return len(events.of(core.Waiting)) == 4 })
-	release(t, first)
-	group.Wait()
-}
-
-// A crashed holder costs its own permit until the end of its TTL, and no other.
-func testPermitOfDeadHolder(t *testing.T, servers *deployment) {
-	const ttl = time.Second
-	proxy := servers.Proxy(t)
-	client := servers.Client(t, redistest.Through(proxy), func(o *redis.UniversalOptions) { o.ReadTimeout = time.Second })
-	dying := servers.newLocker(t, client, core.WithTTL(ttl), core.WithPermits(2))
-	locks := servers.newLocker(t, servers.Client(t), core.WithPermits(2))
-	begun := time.Now()
-	lock(t, dying, "k")
-	proxy.Refuse(true)
-	kept := lock(t, locks, "k")
-	freed := lock(t, locks, "k")
-	if waited := time.Since(begun); waited < ttl || waited > ttl+5*time.Second {
-		t.Errorf("the permit of the dead holder is free after %v, want %v", waited, ttl)
-	}
-	noError(t, kept.Context().Err())
-	release(t, kept)
-	release(t, freed)
 }
