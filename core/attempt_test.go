@@ -114,6 +114,9 @@ func TestNoAttemptInContext(t *testing.T) {
 	}
 	var none *core.Attempt
 	none.Decide(core.Uncertain)
+	if none.Decision() != core.Undecided {
+		t.Error("a nil attempt is decided")
+	}
 	locks := newLocker(t, redistest.Reuse(t).Client(t))
 	if a, ok := core.AttemptFromContext(lock(t, locks, "k").Context()); ok || a != nil {
 		t.Errorf("found %v in a lock", a)

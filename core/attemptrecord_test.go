@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,18 +11,24 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
+// A record is kept for its retention, and at least as long as the lease.
 func testRecordLivesForItsRetention(t *testing.T, servers *deployment) {
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb)
-	short := locks.With(core.WithRetention(time.Minute))
+	wantKept := func(key string, retention time.Duration) {
+		t.Helper()
+		if ttl := rdb.PTTL(t.Context(), servers.companion("i:"+key, "r")).Val(); ttl < retention-30*time.Second || ttl > retention {
+			t.Errorf("%s: kept for %v", key, ttl)
+		}
+	}
 	noError(t, begin(t, locks, "day").Commit(t.Context(), nil))
-	if ttl := rdb.PTTL(t.Context(), servers.companion("i:day", "r")).Val(); ttl < 24*time.Hour-time.Minute || ttl > 24*time.Hour {
-		t.Errorf("kept for %v", ttl)
-	}
-	noError(t, begin(t, short, "short").Commit(t.Context(), []byte("answer")))
-	if ttl := rdb.PTTL(t.Context(), servers.companion("i:short", "r")).Val(); ttl < 30*time.Second || ttl > time.Minute {
-		t.Errorf("kept for %v", ttl)
-	}
+	wantKept("day", 24*time.Hour)
+	lease := begin(t, locks.With(core.WithRetention(time.Second), core.WithTTL(time.Minute)), "lease")
+	wantKept("lease", time.Minute)
+	noError(t, lease.Commit(t.Context(), nil))
+	wantKept("lease", time.Minute)
+	noError(t, begin(t, locks.With(core.WithRetention(time.Minute)), "short").Commit(t.Context(), []byte("answer")))
+	wantKept("short", time.Minute)
 	wantReplay(t, locks, "short", "answer")
 	if !rdb.PExpire(t.Context(), servers.companion("i:short", "r"), time.Millisecond).Val() { // as if the retention were over
 		t.Error("the record is gone")
@@ -32,19 +37,6 @@ func testRecordLivesForItsRetention(t *testing.T, servers *deployment) {
 		return rdb.Exists(t.Context(), servers.companion("i:short", "r")).Val() == 0
 	})
 	_ = begin(t, locks, "short").Abort(t.Context())
-}
-
-// The retention is shorter than the TTL. The record must not expire before the lease.
-func testRecordLivesAsLongAsTheLease(t *testing.T, servers *deployment) {
-	rdb := servers.Client(t)
-	locks := servers.newLocker(t, rdb, core.WithRetention(time.Second), core.WithTTL(time.Minute))
-	a := begin(t, locks, "k")
-	for _, when := range []string{"while the attempt runs", "after its commit"} {
-		if ttl := rdb.PTTL(t.Context(), servers.companion("i:k", "r")).Val(); ttl < 50*time.Second || ttl > time.Minute {
-			t.Errorf("%s the record is kept for %v", when, ttl)
-		}
-		noError(t, a.Commit(t.Context(), nil)) // does nothing in the second round
-	}
 }
 
 // An attempt takes one command before the handler and one after it. A replay takes one.
@@ -77,20 +69,15 @@ func testRoundTripsOfAnAttempt(t *testing.T, servers *deployment) {
 func testBufferIsReusedAfterCommit(t *testing.T, servers *deployment) {
 	locks, events := servers.observed(t, servers.Client(t), core.WithWait(20*time.Second))
 	a := begin(t, locks, "k")
-	var group sync.WaitGroup
-	got := make(chan *core.Attempt, 1)
-	group.Go(func() {
-		duplicate, err := locks.Begin(t.Context(), "k", []byte("f"))
-		if err != nil {
-			t.Error(err)
-		}
-		got <- duplicate
+	var duplicate *core.Attempt
+	got := start(func() (err error) {
+		duplicate, err = locks.Begin(t.Context(), "k", []byte("f"))
+		return err
 	})
 	suite.Eventually(t, "the duplicate waits", func() bool { return len(events.of(core.Waiting)) == 1 })
 	buffer := []byte("answer")
 	noError(t, a.Commit(t.Context(), buffer))
-	duplicate := suite.Receive(t, "the duplicate returns", got)
-	group.Wait()
+	noError(t, suite.Receive(t, "the duplicate returns", got))
 	copy(buffer, "REUSED")
 	if record, _ := duplicate.Replay(); string(record) != "answer" {
 		t.Errorf("the duplicate's answer is %q", record)

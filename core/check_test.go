@@ -91,20 +91,11 @@ func TestDocumentedRightsSufficeForAttempts(t *testing.T) {
 		"abort":     func(a *core.Attempt) error { return a.Abort(t.Context()) },
 		"interrupt": func(a *core.Attempt) error { return a.Interrupt(t.Context()) },
 	} {
-		a, err := locks.Begin(t.Context(), name, []byte("f"))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if err := end(a); err != nil {
+		if err := end(begin(t, locks, name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	again, err := locks.Begin(t.Context(), "commit", []byte("f"))
-	noError(t, err)
-	if record, ok := again.Replay(); !ok || string(record) != "done" {
-		t.Errorf("replay %q, %v", record, ok)
-	}
+	wantReplay(t, locks, "commit", "done")
 	if err := forget(t, locks, "seal"); !errors.Is(err, core.ErrChanged) {
 		t.Error(err)
 	}

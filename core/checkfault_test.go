@@ -70,18 +70,9 @@ func TestCheckOfBusyServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--busy-reply-threshold", "20")
 	rdb := server.Client(t)
-	running := make(chan struct{})
-	go func() {
-		defer close(running)
-		_ = server.Client(t, func(o *redis.Options) { o.ReadTimeout = -1 }).Eval(t.Context(), "while true do end", nil).Err()
-	}()
-	suite.Eventually(t, "the server is busy", func() bool {
-		err := rdb.Ping(t.Context()).Err()
-		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
-	})
+	repair := busy(t, server.Client(t, errorReplies["BUSY"].admin))
 	wantFinding(t, newLocker(t, rdb).Check(t.Context()), "SCRIPT KILL")
-	noError(t, rdb.ScriptKill(t.Context()).Err())
-	suite.AwaitClosed(t, "the script has ended", running)
+	repair()
 	noError(t, newLocker(t, rdb).Check(t.Context()))
 }
 

@@ -44,18 +44,16 @@ func TestEventHasTheContextOfItsRequest(t *testing.T) {
 		locks := locktest.New(t, core.WithTTL(ttl), core.WithObserver(events.record))
 		holder, err := locks.Lock(traced(t.Context(), "holder"), "k")
 		noError(t, err)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			release(t, must(locks.Lock(traced(t.Context(), "waiter"), "k")))
-		}()
+		waiter := start(func() error {
+			lease, err := locks.Lock(traced(t.Context(), "waiter"), "k")
+			return errors.Join(err, lease.Release(t.Context()))
+		})
 		locks.AwaitWaiting("k", 1)
 		wantError(t, errorOf(locks.TryLock(traced(t.Context(), "refused"), "k")), core.ErrBusy)
 		time.Sleep(4 * ttl)
 		release(t, holder)
-		<-done
-		_, _, err = core.Enter(traced(t.Context(), "no key"), locks.Locker, form{}, field("a"))
-		wantError(t, err, core.ErrNoKey)
+		noError(t, <-waiter)
+		wantError(t, enter(traced(t.Context(), "no key"), locks.Locker, form{}, field("a")), core.ErrNoKey)
 		wantError(t, errorOf(locks.LockAll(traced(t.Context(), "empty"), []string{"a", ""})), core.ErrNoKey)
 		both, err := locks.LockAll(traced(t.Context(), "both"), []string{"a", "b"})
 		noError(t, err)
@@ -79,14 +77,6 @@ func TestEventHasTheContextOfItsRequest(t *testing.T) {
 			}
 		}
 	})
-}
-
-// must returns the lease. It panics with the error.
-func must(lease *core.Lease, err error) *core.Lease {
-	if err != nil {
-		panic(err)
-	}
-	return lease
 }
 
 // The events of an attempt have the context of Begin, and those of copies have their own.
@@ -175,8 +165,7 @@ func TestEventDoesNotPrintItsContext(t *testing.T) {
 		if err := locks.Do(ctx, "k", func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := core.Enter(ctx, locks, form{}, field("a"))
-		wantError(t, err, core.ErrNoKey)
+		wantError(t, enter(ctx, locks, form{}, field("a")), core.ErrNoKey)
 		suite.Eventually(t, "all events are observed", func() bool { return len(events.all()) == 3 })
 		for _, event := range events.all() {
 			slog.New(slog.NewTextHandler(&log, nil)).Info("x", "event", event)

@@ -58,15 +58,14 @@ func refusesAtOnce(t *testing.T, locks *core.Locker, key string) bool {
 
 // queueWaiter makes another process hold a key, and a caller wait for it. It returns the lease of
 // the holder, and a channel that receives the result of the waiter, which is in the queue.
-func queueWaiter(t *testing.T, locks *core.Locker, master *redistest.Server, key string) (held *core.Lease, waiter chan error) {
+func queueWaiter(t *testing.T, locks *core.Locker, master *redistest.Server, key string) (held *core.Lease, waiter <-chan error) {
 	t.Helper()
 	// On a busy machine the lease must not be lost before the outage.
 	held = lock(t, newLocker(t, master.Client(t, shortReads), core.WithTTL(5*time.Second)), key)
-	waiter = make(chan error, 1)
-	go func() {
+	waiter = start(func() error {
 		lease, err := locks.Lock(t.Context(), key)
-		waiter <- errors.Join(err, lease.Release(context.Background()))
-	}()
+		return errors.Join(err, lease.Release(context.Background()))
+	})
 	admin := master.Client(t)
 	suite.Eventually(t, "the waiter is in the queue", func() bool {
 		return admin.LLen(t.Context(), "{reqlock:"+key+"}:q").Val() == 1

@@ -63,18 +63,15 @@ func lock(t *testing.T, locks *core.Locker, key string) *core.Lease {
 // fails the test if Lock returns an error: call it on the goroutine of the test.
 func startLock(t *testing.T, locks *core.Locker, key string) (await func() *core.Lease) {
 	t.Helper()
-	leases, errs := make(chan *core.Lease, 1), make(chan error, 1)
-	go func() {
-		lease, err := locks.Lock(t.Context(), key)
-		errs <- err
-		leases <- lease
-	}()
+	var lease *core.Lease
+	result := start(func() (err error) {
+		lease, err = locks.Lock(t.Context(), key)
+		return err
+	})
 	return func() *core.Lease {
 		t.Helper()
-		if err := suite.Receive(t, "Lock returns", errs); err != nil {
-			t.Fatalf("lock %q: %v", key, err)
-		}
-		return <-leases
+		noError(t, suite.Receive(t, "Lock returns", result))
+		return lease
 	}
 }
 

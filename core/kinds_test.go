@@ -12,7 +12,6 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"replayed attempt cannot be ended":                  testReplayedAttemptCannotBeEnded,
 	"endings of an attempt":                             testEndingsOfAnAttempt,
 	"record lives for its retention":                    testRecordLivesForItsRetention,
-	"record lives at least as long as the lease":        testRecordLivesAsLongAsTheLease,
 	"round trips of an attempt":                         testRoundTripsOfAnAttempt,
 	"nested attempt is part of the outer attempt":       testNestedAttemptIsPartOfTheOuter,
 	"attempt that outlives the retention of its record": testAttemptOutlivesRetention,

@@ -61,20 +61,11 @@ func TestLocksOverTLSWithAUser(t *testing.T) {
 	lease := lock(t, ours, "k")
 	waiting := &recorder{}
 	waiter := locker(core.WithObserver(waiting.record))
-	granted := make(chan *core.Lease, 1)
-	go func() {
-		lease, err := waiter.Lock(t.Context(), "k")
-		if err != nil {
-			t.Errorf("waiter: %v", err)
-		}
-		granted <- lease
-	}()
+	next := startLock(t, waiter, "k")
 	suite.Eventually(t, "the waiter waits", func() bool { return len(waiting.of(core.Waiting)) == 1 })
 	wantError(t, errorOf(theirs.TryLock(t.Context(), "k")), core.ErrBusy)
 	release(t, lease)
-	if lease := suite.Receive(t, "the waiter returns", granted); lease != nil {
-		release(t, lease)
-	}
+	release(t, next())
 }
 
 // No error, event or log of a failed connection contains the user or the password, and each

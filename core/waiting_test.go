@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -63,14 +62,11 @@ func TestMaxWaitersOfAView(t *testing.T) {
 	server := redistest.Reuse(t)
 	locks, events := observed(t, server.Client(t))
 	held := lock(t, locks, "k")
-	first := start(func() error {
-		lease, err := locks.Lock(t.Context(), "k")
-		return errors.Join(err, lease.Release(context.Background()))
-	})
+	first := startLock(t, locks, "k")
 	suite.Eventually(t, "a caller waits", func() bool { return len(events.of(core.Waiting)) > 0 })
 	wantError(t, errorOf(locks.With(core.WithMaxWaiters(1)).Lock(t.Context(), "k")), core.ErrQueueFull)
 	release(t, held)
-	noError(t, suite.Receive(t, "the first waiter returns", first))
+	release(t, first())
 }
 
 func testLockPassesBetweenProcesses(t *testing.T, servers *deployment) {
