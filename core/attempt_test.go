@@ -3,6 +3,7 @@ package core_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +78,14 @@ func testEndingsOfAnAttempt(t *testing.T, servers *deployment) {
 				_ = begin(t, locks, name).Abort(t.Context())
 				return
 			}
-			wantError(t, errorOf(locks.Begin(t.Context(), name, []byte("f"))), test.next)
+			for fingerprint, want := range map[string]error{"f": test.next, "g": core.ErrMismatch} {
+				err := errorOf(locks.Begin(t.Context(), name, []byte(fingerprint)))
+				wantError(t, err, want)
+				var detail *core.Error
+				if errors.As(err, &detail) && detail.RetryAfter != 0 { // a retry does not help
+					t.Errorf("%v: retry after %v", err, detail.RetryAfter)
+				}
+			}
 		})
 	}
 	locks := servers.newLocker(t, servers.Client(t), core.WithMaxRecord(10))

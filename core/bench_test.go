@@ -100,15 +100,6 @@ func BenchmarkShared(b *testing.B) {
 	}
 }
 
-// BenchmarkPermitHandoff measures one hand-off of five permits for which many goroutines
-// wait.
-func BenchmarkPermitHandoff(b *testing.B) {
-	all := core.Must(core.New(redistest.Start(b).Client(b)))
-	defer func() { _ = all.Close(context.Background()) }()
-	locks := all.With(core.WithPermits(5))
-	benchmarkHandoffs(b, locks)
-}
-
 // BenchmarkKeys measures lock and release by 256 goroutines, each with its own key. Their
 // commands leave in batches.
 func BenchmarkKeys(b *testing.B) {

@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -96,7 +95,5 @@ func TestDocumentedRightsSufficeForAttempts(t *testing.T) {
 		}
 	}
 	wantReplay(t, locks, "commit", "done")
-	if err := forget(t, locks, "seal"); !errors.Is(err, core.ErrChanged) {
-		t.Error(err)
-	}
+	wantError(t, forget(t, locks, "seal"), core.ErrChanged)
 }

@@ -126,9 +126,7 @@ func TestContextOfOtherEvents(t *testing.T) {
 	closing, cancel := context.WithTimeout(traced(t.Context(), "close"), time.Millisecond)
 	defer cancel()
 	_ = rdb.Close()
-	_, done, err := core.Enter(traced(t.Context(), "unlocked"), locks, form{"a": "1"}, core.Named("account", field("a")))
-	done()
-	noError(t, err)
+	noError(t, enter(traced(t.Context(), "unlocked"), locks, form{"a": "1"}, core.Named("account", field("a"))))
 	_ = locks.Close(closing)
 	_ = lease.Release(t.Context())
 	if got := events.of(core.Warned); len(got) != 2 || traceOf(got[0]) != "check" || traceOf(got[1]) != "" {

@@ -144,9 +144,7 @@ func TestDescriptionReplacesNameOfFunction(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
 	}
-	if _, err := core.First(core.Func(func(string) (string, error) { return "", nil })).Read(""); !errors.Is(err, core.ErrNoKey) {
-		t.Error(err)
-	}
+	wantError(t, errorOf(core.First(core.Func(func(string) (string, error) { return "", nil })).Read("")), core.ErrNoKey)
 }
 
 func TestErrorNamesTheKeyFunction(t *testing.T) {

@@ -198,3 +198,44 @@ func ExampleLocker_LockAll() {
 	fmt.Println(both.Lease(from).Fence() > 0, both.Lease(to).Fence() > 0)
 	// Output: true true
 }
+
+// Of equal keys with different limits, the one that excludes most is taken, and once.
+func TestEqualKeysTakeTheStrictestLimitOnce(t *testing.T) {
+	t.Parallel()
+	a, b := field("a"), field("b")
+	same := form{"a": "k", "b": "k"}
+	for name, test := range map[string]struct {
+		keys   []core.KeyFunc[form]
+		want   int
+		shared bool
+	}{
+		"alone beats shared":       {[]core.KeyFunc[form]{core.Shared(a), b}, 1, false},
+		"in each order":            {[]core.KeyFunc[form]{a, core.Shared(b)}, 1, false},
+		"alone beats permits":      {[]core.KeyFunc[form]{core.Permits(3, a), b}, 1, false},
+		"permits beat shared":      {[]core.KeyFunc[form]{core.Shared(a), core.Permits(3, b)}, 3, true},
+		"fewer permits beat more":  {[]core.KeyFunc[form]{core.Permits(3, a), core.Permits(2, b)}, 2, true},
+		"one permit beats several": {[]core.KeyFunc[form]{core.Permits(1, a), core.Permits(2, b)}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, locks *core.Locker) {
+				held := 0
+				for range 4 {
+					ctx, done, err := core.Enter(t.Context(), locks, same, test.keys...)
+					defer done()
+					if err != nil {
+						wantError(t, err, core.ErrBusy)
+						break
+					}
+					held++
+					if leases := core.Leases(ctx); len(leases) != 2 || leases[0].Token() != leases[1].Token() || leases[0].Shared() != test.shared {
+						t.Errorf("leases %v", leases)
+					}
+				}
+				if held != test.want {
+					t.Errorf("%d requests at the same time, want %d", held, test.want)
+				}
+			})
+		})
+	}
+}

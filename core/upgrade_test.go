@@ -118,15 +118,11 @@ func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 	ctx := outer.Context()
 	attempt := begin(t, plain, "k")
 	for name, run := range map[string]func() error{
-		"lock": func() error { _, err := fenced.Lock(ctx, "k"); return err },
-		"try":  func() error { _, err := fenced.TryLock(ctx, "k"); return err },
-		"do":   func() error { return fenced.Do(ctx, "k", never) },
-		"all":  func() error { return fenced.DoAll(ctx, []string{"a", "k"}, never) },
-		"enter": func() error {
-			_, done, err := core.Enter(ctx, fenced, form{"id": "k"}, field("id"))
-			done()
-			return err
-		},
+		"lock":  func() error { _, err := fenced.Lock(ctx, "k"); return err },
+		"try":   func() error { _, err := fenced.TryLock(ctx, "k"); return err },
+		"do":    func() error { return fenced.Do(ctx, "k", never) },
+		"all":   func() error { return fenced.DoAll(ctx, []string{"a", "k"}, never) },
+		"enter": func() error { return enter(ctx, fenced, form{"id": "k"}, field("id")) },
 		"begin": func() error { _, err := fenced.Begin(attempt.Lease().Context(), "k", nil); return err },
 	} {
 		before := len(events.of(core.Refused))
