@@ -75,10 +75,12 @@ func startLock(t *testing.T, locks *core.Locker, key string) (await func() *core
 	}
 }
 
-// release releases a lease. It fails the test if the lease was lost.
+// release releases a lease, on any goroutine. It fails the test if the lease was lost.
 func release(t *testing.T, lease *core.Lease) {
 	t.Helper()
-	noError(t, lease.Release(t.Context()))
+	if err := lease.Release(t.Context()); err != nil {
+		t.Errorf("release: %v", err)
+	}
 }
 
 // wantError fails the test unless err is each of the kinds.
