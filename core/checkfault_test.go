@@ -17,7 +17,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-//faults:row 20, 22, 25: the error of Check
 func TestCheckNamesTheProblemOfAServer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -19,7 +19,6 @@ import (
 // send it.
 const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
 
-//faults:row 9
 func TestReleaseByAnotherTokenFreesNothing(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Reuse(t).Client(t)
@@ -85,8 +84,6 @@ func TestClientsDatabaseIsUsed(t *testing.T) {
 
 // A client replaces the lock by a list. The lease is lost in time, other callers get a fault,
 // and the list does not change.
-//
-//faults:row 26: the key has another type
 func TestKeyThatBecomesAList(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)

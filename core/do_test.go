@@ -113,7 +113,6 @@ func testSeveralKeys(t *testing.T, servers *deployment) {
 	})
 }
 
-//faults:row 44
 func TestNestedLockSharesTheLock(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
@@ -149,7 +148,6 @@ func TestNestedLockSharesTheLock(t *testing.T) {
 	release(t, again)
 }
 
-//faults:row 42: only where it was chosen
 func TestFailOpenIsForFaultsOnly(t *testing.T) {
 	t.Parallel()
 	mini := miniredis.RunT(t)

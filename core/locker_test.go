@@ -16,8 +16,6 @@ import (
 
 // With these clients, reqlock could look for a lock on another server than the one that has
 // it.
-//
-//faults:row 23, 25
 func TestNewRefusesUnsafeClients(t *testing.T) {
 	t.Parallel()
 	sentinels := &redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}}
@@ -100,7 +98,6 @@ func TestKeysOfALock(t *testing.T) {
 	release(t, lock(t, locks, strings.Repeat("x", 4096)))
 }
 
-//faults:row 41
 func TestCloseDrains(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))

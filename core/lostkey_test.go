@@ -134,8 +134,6 @@ func TestValidityUsesTheMonotonicClock(t *testing.T) {
 const pollInterval = 20 * time.Millisecond
 
 // Leases are renewed while their process takes and releases thousands of other locks.
-//
-//faults:row 33
 func TestLeasesSurviveThousandsOfOtherLocks(t *testing.T) {
 	t.Parallel()
 	const ttl = 4 * time.Second

@@ -19,7 +19,6 @@ const (
 	boundAndSlack = bound + 1400*time.Millisecond
 )
 
-//faults:row 13
 func TestContextEndsBeforeTheNextGrant(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

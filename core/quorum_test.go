@@ -138,8 +138,6 @@ func testViewOfQuorumRefusesBadSettings(t *testing.T, servers []*redistest.Serve
 
 // Two clients are connected to the same server. The quorum finds out also while the servers
 // are in quarantine, and whichever server replies first.
-//
-//faults:row 7: two of them are the same server, which is in quarantine
 func TestQuorumFindsDuplicateServerInQuarantine(t *testing.T) {
 	t.Parallel()
 	servers := startServers(t, 2)

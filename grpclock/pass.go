@@ -46,11 +46,8 @@ func (c *Call) enter() *pass {
 // client. If it is a refusal of an interceptor inside, the handler has not run.
 func (p *pass) run(ctx context.Context, req any, handler grpc.UnaryHandler) (reply any, err error) {
 	p.ran = true
-	before, inside := p.refusals(), ctx
-	if p.exchange != nil {
-		p.Context, inside = ctx, p
-	}
-	reply, err = handler(inside, req)
+	before := p.refusals()
+	reply, err = handler(p.inside(ctx), req)
 	p.returned = true
 	if x := p.exchange; x != nil {
 		// Another service that refuses a call of the handler has the same status.
@@ -61,6 +58,15 @@ func (p *pass) run(ctx context.Context, req any, handler grpc.UnaryHandler) (rep
 	}
 	err, _ = lossOf(ctx, err)
 	return reply, err
+}
+
+// inside returns the context of the handler. ctx is the one of its lease.
+func (p *pass) inside(ctx context.Context) context.Context {
+	if p.exchange == nil {
+		return ctx
+	}
+	p.Context = ctx
+	return p
 }
 
 // around returns how many passes of an exchange the call is in.
