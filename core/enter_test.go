@@ -116,6 +116,10 @@ func TestEndOfLeaseDuringWaitForAnotherIsWaitTimeout(t *testing.T) {
 		return nil
 	}
 	for name, run := range map[string]func() error{
+		"lost": func() error {
+			expires := locks.With(core.WithTTL(2*time.Second), core.WithRenewal(false))
+			return expires.DoAll(t.Context(), []string{"a", "b"}, never)
+		},
 		"several keys": func() error { return short.DoAll(t.Context(), []string{"a", "b"}, never) },
 		"enter":        func() error { return enter(t.Context(), short, form{"a": "a", "b": "b"}, field("a"), field("b")) },
 		"nested": func() (inner error) {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -100,14 +102,6 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 				t.Fatalf("the waiter left: %v", <-waiter)
 			}
 			fault.end(server)
-			// Perhaps no probe has noticed that the server is back. A caller that would run without the lock tries to lock first.
-			open := locks.With(core.WithFailOpen(true), core.WithWait(time.Minute))
-			noError(t, open.Do(t.Context(), "new", func(ctx context.Context) error {
-				if _, locked := core.FromContext(ctx); !locked {
-					return errors.New("it ran without the lock")
-				}
-				return nil
-			}))
 			suite.Eventually(t, "new callers are served", func() bool {
 				lease, err := locks.TryLock(t.Context(), "new")
 				return err == nil && lease.Release(t.Context()) == nil
@@ -205,3 +199,24 @@ type ownCommand struct{ *redis.StatusCmd }
 
 // NoRetry returns true, as for the commands of reqlock.
 func (ownCommand) NoRetry() bool { return true }
+
+// No probe has noticed that the server is back. A caller that would run without the lock tries to lock first.
+func TestFailOpenLocksOnceTheServerIsBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		locks := locktest.New(t, core.WithFailFast(time.Second))
+		locks.Down()
+		wantError(t, errorOf(locks.TryLock(t.Context(), "k")), core.ErrUnavailable)
+		time.Sleep(1500 * time.Millisecond)
+		if err := errorOf(locks.TryLock(t.Context(), "k")); !strings.Contains(err.Error(), "no command was served for") {
+			t.Errorf("not refused at once: %v", err)
+		}
+		locks.Up()
+		noError(t, locks.With(core.WithFailOpen(true)).Do(t.Context(), "k", func(ctx context.Context) error {
+			if _, locked := core.FromContext(ctx); !locked {
+				return errors.New("it ran without the lock")
+			}
+			return nil
+		}))
+	})
+}
