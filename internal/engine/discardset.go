@@ -1,6 +1,9 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // maxHinted is how many tokens are discarded at a time because a hint named them. A
 // hint can be forged. To ignore the hint of a dead token costs time only: the key stays
@@ -8,16 +11,29 @@ import "sync"
 // finds the token.
 const maxHinted = 64
 
+// maxAborted is how many aborted attempts a discardSet remembers.
+const maxAborted = 10_000
+
 // A keyToken is a token, and the key in which it was seen, or in the queue of which.
 type keyToken struct{ key, token string }
 
 // A discardSet has the tokens that are being discarded, so that many hints of one token
-// cause few commands.
+// cause few commands. It remembers the attempts that it has aborted for abortTimeout. The store
+// keeps only the last abort of a key, so a begin that the network has delayed can still lock the
+// key and write the record of an attempt that nobody runs. Then the attempt is aborted again.
 type discardSet struct {
 	mu      sync.Mutex
 	entries map[keyToken]discardEntry
 	hinted  int            // entries that only a hint has named
 	aborts  map[string]int // entries with an attempt, by key
+	aborted map[keyToken]*Attempt
+	oldest  []abortedAttempt // those of aborted, the oldest one first
+}
+
+// An abortedAttempt is the token of an attempt, and when the discardSet forgets it.
+type abortedAttempt struct {
+	keyToken
+	until time.Time
 }
 
 // A discardEntry is what is known of a token that is being discarded.
@@ -74,12 +90,32 @@ func (d *discardSet) put(p keyToken, t discardEntry) {
 	d.entries[p] = t
 }
 
-// attemptOf returns the attempt that is aborted together with a token; nil if there is
+// attemptOf returns the attempt that is aborted together with a token, or was; nil if there is
 // none.
 func (d *discardSet) attemptOf(p keyToken) *Attempt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.entries[p].attempt
+	if t := d.entries[p]; t.attempt != nil {
+		return t.attempt
+	}
+	return d.aborted[p]
+}
+
+// remember adds an attempt that was aborted, and forgets old ones. The caller holds the mutex.
+func (d *discardSet) remember(p keyToken, attempt *Attempt) {
+	now := time.Now()
+	for len(d.oldest) == maxAborted || len(d.oldest) > 0 && now.After(d.oldest[0].until) {
+		delete(d.aborted, d.oldest[0].keyToken)
+		d.oldest = d.oldest[1:]
+	}
+	if d.aborted[p] != nil {
+		return
+	}
+	if d.aborted == nil {
+		d.aborted = make(map[keyToken]*Attempt)
+	}
+	d.aborted[p] = attempt
+	d.oldest = append(d.oldest, abortedAttempt{p, now.Add(abortTimeout)})
 }
 
 // complete ends one discard of the token. It reports false if the token has to be
@@ -98,6 +134,7 @@ func (d *discardSet) complete(p keyToken) bool {
 	}
 	if t.attempt != nil {
 		d.countAbort(p.key, -1)
+		d.remember(p, t.attempt)
 	}
 	delete(d.entries, p)
 	return true

@@ -14,9 +14,12 @@ func (e *Engine) onHint(key, token string) {
 }
 
 // onLateGrant handles the report that a command which was left behind has put a token
-// of this process into a key.
+// of this process into a key. If the attempt of the token was aborted, it is aborted again. An
+// attempt that has run is not.
 func (e *Engine) onLateGrant(key, token string) {
-	e.handleHint(key, token, func(p keyToken) { e.discardAsync(p, nil, time.Now().Add(discardTimeout)) })
+	e.handleHint(key, token, func(p keyToken) {
+		e.discardAsync(p, e.discards.attemptOf(p), time.Now().Add(discardTimeout))
+	})
 }
 
 // handleHint makes the queue that owns the token check the key again. Without a token, all
