@@ -97,7 +97,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		return &Refusal{Reason: Unavailable, Fault: errCommitting}
 	}
 	l := root.listOf(w.hold.request.Limit)
-	busy, starts := l.isBusy(), l.mayStart()
+	busy, starts := l.isBusy() || root.waitsForLost(w.hold.request.Attempt), l.mayStart()
 	if w.nowait && busy {
 		s.mu.Unlock()
 		return &Refusal{Reason: Busy}

@@ -24,7 +24,8 @@ func (q *queue) ask() {
 	if q.isTokenStale() {
 		q.rotateToken()
 	}
-	if q.asksLater = q.committing > 0; q.releasingToken || q.asksLater {
+	q.asksLater = q.committing > 0 || q.waitsForLost(q.first.hold.request.Attempt)
+	if q.releasingToken || q.asksLater {
 		return
 	}
 	r := q.askRequest()

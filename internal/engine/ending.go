@@ -124,7 +124,7 @@ func (h *Hold) releaseLate() {
 			q.sendOpenNow()
 		}
 		if h.ending.isFinal() {
-			q.goOnAfterCommit()
+			q.wake() // it asks again, or ends its episode if no caller needs that any more
 		}
 		q.forgetLost(h.token)
 		h.stored = released.Record
@@ -132,15 +132,6 @@ func (h *Hold) releaseLate() {
 		q.shard.mu.Unlock()
 		after.run(h.engine)
 	})
-}
-
-// goOnAfterCommit lets the queue ask again, or end its episode if no caller needs it any more.
-func (q *queue) goOnAfterCommit() {
-	if q.asksLater && q.state == asking {
-		q.ask()
-	} else {
-		q.wake()
-	}
 }
 
 // observeEnding reports the result of a commit or seal to the owner.

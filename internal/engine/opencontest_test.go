@@ -14,25 +14,25 @@ import (
 func TestNoCopyGetsContestedAnswer(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		rerun, first bool // first: the other has committed before
-		process      int  // of the other attempt
+		recordLost, first bool // first: the other has committed before
+		process           int  // of the other attempt
 	}{
-		"the other commits afterwards":                           {true, false, 0},
-		"the other commits afterwards, and the record is lost":   {false, false, 0},
-		"the other commits before":                               {true, true, 0},
-		"the other commits before, and the record is lost":       {false, true, 0},
-		"the other runs elsewhere, and a copy knows":             {true, false, 1},
-		"the other has run elsewhere, and a copy got its answer": {true, true, 1},
+		"the other commits afterwards":                           {false, false, 0},
+		"the other commits afterwards, and the record is lost":   {true, false, 0},
+		"the other commits before":                               {false, true, 0},
+		"the other commits before, and the record is lost":       {true, true, 0},
+		"the other runs elsewhere, and a copy knows":             {false, false, 1},
+		"the other has run elsewhere, and a copy got its answer": {false, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)
 				r := attempt("f", 0)
-				r.Attempt.Rerun = test.rerun
+				r.Attempt.Rerun = true
 				lost := hold(t, p.engines[0], r)
 				p.server.set("k", "", 0)
-				if !test.rerun {
+				if test.recordLost {
 					p.server.setRecord("k", fakeRecord{})
 				}
 				<-lost.Context().Done()
@@ -92,7 +92,9 @@ func TestOpenCommitWaitsForAbort(t *testing.T) {
 					}
 					return nil
 				})
-				waiting.join(t, p.engines[0], 1, attempt("f", WaitForever))
+				copies := attempt("f", WaitForever)
+				copies.Attempt.Rerun = true
+				waiting.join(t, p.engines[0], 1, copies)
 				<-h.Context().Done()
 				time.Sleep(time.Second) // the attempt has begun
 				if got := p.server.record("k"); got.state != 'R' || got.token == h.Token() {

@@ -121,6 +121,10 @@ func (q *queue) wakeOthers() {
 // wake ends the queue's pause. If the queue does not pause, it skips the next pause.
 func (q *queue) wake() {
 	q.recheck = true
+	if q.asksLater {
+		q.ask()
+		return
+	}
 	if q.timer == nil {
 		return
 	}

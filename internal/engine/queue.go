@@ -91,7 +91,7 @@ type queueState struct {
 	lostTokens map[string]*Attempt
 	// committing counts the commits under way of attempts that have lost their leases. The
 	// queue asks nothing meanwhile, because the store may have lost their records. asksLater
-	// is true if it has to ask after that.
+	// is true if it has to ask after that, or when waitsForLost ends.
 	committing int
 	asksLater  bool
 	// open are the open commits of a root, the last one first. contested is true once another
@@ -211,7 +211,7 @@ func (q *queue) goIdle() {
 	q.leaveStoreQueue()
 	q.setAcquiring(false)
 	q.setState(idle)
-	q.token, q.rejoin = "", ""
+	q.token, q.rejoin, q.asksLater = "", "", false
 	q.lease, q.running = nil, nil
 	if q.episodes--; q.episodes == 0 {
 		q.unlisten()
@@ -234,9 +234,30 @@ func (q *queue) markLost(lease *lease) {
 	q.lostTokens[lease.token] = lease.attempt
 }
 
+// waitsForLost reports whether an attempt has to wait, because another one of this process runs
+// after the loss of its lease: the store may have lost the record. Exception: an attempt that may
+// run after one that died, because its handler finds out what the other one did.
+func (q *queue) waitsForLost(own *Attempt) bool {
+	return own != nil && !own.Rerun && q.runsLost()
+}
+
+// runsLost reports whether an attempt of this process runs after the loss of its lease.
+func (q *queue) runsLost() bool {
+	for _, attempt := range q.lostTokens {
+		if attempt != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // forgetLost removes the token of a lost lease: its holder has returned.
 func (q *queue) forgetLost(token string) {
 	delete(q.lostTokens, token)
+	if q.asksLater {
+		q.ask()
+		return
+	}
 	q.recycle()
 }
 

@@ -100,12 +100,6 @@ func (e *Engine) runsLost(key string) bool {
 	s := e.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if q := s.queues[key]; q != nil {
-		for _, attempt := range q.lostTokens {
-			if attempt != nil {
-				return true
-			}
-		}
-	}
-	return false
+	q := s.queues[key]
+	return q != nil && q.runsLost()
 }
