@@ -38,12 +38,12 @@ const (
 
 // Resolve ends an attempt that died, as an operator says: see store.Store. The engine sets
 // the bound of the request. The status is StillRunning also while an attempt of this engine
-// runs after the loss of its lease: the store has no information about that. The error is a
-// *Refusal.
+// runs or ends after the loss of its lease: the store has no information about that. The error
+// is a *Refusal.
 func (e *Engine) Resolve(ctx context.Context, r ResolveRequest) (ResolveStatus, error) {
 	r.Bound = e.bound
 	return askOnce(ctx, e, func(done func(ResolveStatus, error)) {
-		if e.runsLost(r.Key) {
+		if e.runsAttempt(r.Key) {
 			done(StillRunning, nil)
 			return
 		}
@@ -61,7 +61,7 @@ func (e *Engine) Outcome(ctx context.Context, key string) (Outcome, error) {
 	outcome, err := askOnce(ctx, e, func(done func(Outcome, error)) {
 		e.store.Outcome(store.OutcomeRequest{Key: key, Bound: e.bound}, done)
 	})
-	if outcome.State == Unknown && e.runsLost(key) {
+	if outcome.State == Unknown && e.runsAttempt(key) {
 		outcome.State = Running
 	}
 	return outcome, err
@@ -94,12 +94,12 @@ func askOnce[T any](ctx context.Context, e *Engine, send func(done func(T, error
 	}
 }
 
-// runsLost reports whether an attempt of this process runs after the loss of its lease.
-// To the store it looks like one that died.
-func (e *Engine) runsLost(key string) bool {
+// runsAttempt reports whether an attempt of this process runs after the loss of its lease, or is
+// being ended: its key may have expired meanwhile. To the store it looks like one that died.
+func (e *Engine) runsAttempt(key string) bool {
 	s := e.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queues[key]
-	return q != nil && q.runsLost()
+	return q != nil && (q.runsLost() || q.state == releasing && q.lease.attempt != nil)
 }

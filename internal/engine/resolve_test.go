@@ -97,6 +97,36 @@ func TestResolveDuringLateCommit(t *testing.T) {
 	})
 }
 
+// The key of an attempt has expired while its commit gets no reply. The process knows that the
+// request was done.
+func TestResolveDuringCommit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		r := attempt("f", 0)
+		r.TTL = time.Second
+		h := hold(t, p.engines[0], r)
+		failsFor(p.stores[0], 1800*time.Millisecond, "commit")
+		committed := make(chan struct{})
+		go func() {
+			defer close(committed)
+			end(t, h, Commit)
+		}()
+		time.Sleep(1500 * time.Millisecond) // the key has expired
+		if status, err := forget(p.engines[0], h.Token()); status != StillRunning || err != nil {
+			t.Errorf("forget: %v, %v", status, err)
+		}
+		if outcome, err := p.engines[0].Outcome(t.Context(), "k"); outcome.State != Running || err != nil {
+			t.Errorf("outcome: %+v, %v", outcome, err)
+		}
+		<-committed
+		if record := p.server.record("k"); record.state != 'D' {
+			t.Errorf("the record is %c", record.state)
+		}
+		p.checkIdle(t)
+	})
+}
+
 // The record of an attempt that another process has resolved is no longer that of the
 // attempt. Its late commit is refused.
 func TestLateCommitAfterResolveIsLost(t *testing.T) {
