@@ -204,3 +204,35 @@ func TestBoundsOfOpenCommits(t *testing.T) {
 		})
 	}
 }
+
+// A commit that is over the bound of bytes does not take the room of another one, not even while it
+// is refused.
+func TestRefusedCommitTakesNoRoom(t *testing.T) {
+	t.Parallel()
+	o := openCommits{maxCount: 1, maxBytes: 100}
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				o.add(1000)
+			}
+		}
+	})
+	refused := 0
+	for range 100_000 {
+		if !o.add(100) {
+			refused++
+			continue
+		}
+		o.remove(100)
+	}
+	close(stop)
+	group.Wait()
+	if refused > 0 || o.count.Load() != 0 || o.bytes.Load() != 0 {
+		t.Errorf("no room %d times; %d commits with %d bytes are left", refused, o.count.Load(), o.bytes.Load())
+	}
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,9 +42,10 @@ func (c *openCommit) size() int64 {
 	return int64(len(r.Key) + len(r.Token) + len(r.Record) + len(r.Attempt.Fingerprint))
 }
 
-// openCommits counts the open commits of an engine.
+// openCommits counts the open commits of an engine. The mutex guards changes of the counts.
 type openCommits struct {
 	maxCount, maxBytes int64
+	mu                 sync.Mutex
 	count, bytes       atomic.Int64
 	over               atomic.Bool      // Close has ended the open commits, and there are no more
 	work               inflight.Counter // as count, for Close
@@ -52,15 +54,20 @@ type openCommits struct {
 
 // add counts one more open commit. It reports false if there is no room for it.
 func (o *openCommits) add(size int64) bool {
-	o.work.Add()
-	if count, bytes := o.count.Add(1), o.bytes.Add(size); count <= o.maxCount && bytes <= o.maxBytes && !o.over.Load() {
-		return true
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.count.Load() >= o.maxCount || o.bytes.Load()+size > o.maxBytes || o.over.Load() {
+		return false
 	}
-	o.remove(size)
-	return false
+	o.work.Add()
+	o.count.Add(1)
+	o.bytes.Add(size)
+	return true
 }
 
 func (o *openCommits) remove(size int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.bytes.Add(-size)
 	o.count.Add(-1)
 	o.work.Done()
