@@ -120,6 +120,7 @@ func (h *Hold) releaseLate() {
 		case err != nil:
 			q.keepOpen(h, r, err)
 		case err == nil && h.ending.isFinal() && released.Record != store.NotStored:
+			q.answered = true
 			q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
 			q.sendOpenNow()
 		}

@@ -154,24 +154,6 @@ func (h *Hold) onMaxHold() {
 	after.run(h.engine)
 }
 
-// lose ends the queue's lease under its holder.
-func (q *queue) lose(loss Loss, after *callbacks) {
-	lease := q.lease
-	h := lease.holder
-	q.engine.schedule.drop(lease)
-	q.markLost(lease)
-	lease.holder = nil
-	h.leaseEnded = true
-	q.engine.work.Done()
-	if h.cutOff = loss == Closed && h.request.Attempt != nil; h.cutOff {
-		q.engine.cutOff.Add()
-	}
-	if h.loss == NotLost {
-		h.reportLoss(loss, after)
-	}
-	q.endEpisode(true)
-}
-
 // reportLoss cancels the holder's context with the cause of the loss.
 func (h *Hold) reportLoss(loss Loss, after *callbacks) {
 	h.loss = loss

@@ -159,6 +159,14 @@ func (q *queue) noteRival() {
 	}
 }
 
+// endContest notes that no attempt is left that ran beside another one. Exception: if the store has
+// accepted the answer of such an attempt, it refuses the commit of the present one.
+func (q *queue) endContest() {
+	if len(q.lostTokens) == 0 && q.open == nil && !q.answered {
+		q.contested = false
+	}
+}
+
 // sendOpenNow sends the open commits of the key without a pause: the store has just accepted the
 // answer of another attempt.
 func (q *queue) sendOpenNow() {

@@ -129,3 +129,58 @@ func TestOpenCommitWaitsForAbort(t *testing.T) {
 		})
 	}
 }
+
+// An attempt that had lost its lease ran beside the next one, and ended without an answer in the
+// store. So the store takes the answer of the next one. While that is open, copies get it.
+func TestCopiesGetAnswerAfterContest(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		ending     Ending
+		recordLost bool // the store takes the first answer, and refuses the second one
+		open       bool // the first commit was open for a while
+		want       Reason
+	}{
+		"the first one was aborted":                     {Abort, false, false, Done},
+		"the first one was interrupted":                 {Interrupt, false, false, Done},
+		"the commit of the first one was refused":       {Commit, false, false, Done},
+		"the commit of the first one was accepted":      {Commit, true, false, Unavailable},
+		"the open commit of the first one was accepted": {Commit, true, true, Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcesses(1)
+				r := attempt("f", 0)
+				r.Attempt.Rerun = true
+				first := hold(t, p.engines[0], r)
+				p.server.set("k", "", 0)
+				<-first.Context().Done()
+				second := hold(t, p.engines[0], r)
+				if test.recordLost {
+					p.server.set("k", "", 0)
+					p.server.setRecord("k", fakeRecord{})
+				}
+				if test.open {
+					back := openCommitOf(t, p, first, test.ending)
+					back()
+				} else {
+					_, _ = first.End(t.Context(), test.ending, answerOf(first))
+				}
+				if time.Sleep(10 * time.Second); p.engines[0].open.count.Load() > 0 {
+					t.Error("the first commit is open")
+				}
+				back := openCommitOf(t, p, second, Commit)
+				refusal := refused(t, p.engines[0], r)
+				if refusal.Reason != test.want || test.want == Done && string(refusal.Record) != string(answerOf(second)) {
+					t.Errorf("a copy: %v, %q", refusal.Reason, refusal.Record)
+				}
+				back()
+				time.Sleep(2 * maxOpenPause)
+				if state := p.server.record("k").state; state != 'D' {
+					t.Errorf("the record is %c", state)
+				}
+				p.checkIdle(t)
+			})
+		})
+	}
+}

@@ -59,6 +59,7 @@ func (c *openCommit) onResult(released store.ReleaseResult, err error) {
 	switch {
 	case c.ended:
 	case err == nil:
+		q.answered = q.answered || released.Record != store.NotStored
 		if released.Record == store.Restored {
 			restored := c.event
 			restored.Kind, restored.Repeated, restored.Held = Restored, false, time.Since(c.granted)

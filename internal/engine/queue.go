@@ -94,10 +94,12 @@ type queueState struct {
 	// is true if it has to ask after that, or when waitsForLost ends.
 	committing int
 	asksLater  bool
-	// open are the open commits of a root, the last one first. contested is true once another
-	// attempt has run beside one of them, or beside a holder that has lost its lease: see noteRival.
+	// open are the open commits of a root, the last one first. contested is true while another
+	// attempt may have run beside one of them, or beside a holder that has lost its lease: see
+	// noteRival. answered is true once the store has accepted the answer of one of these.
 	open      *openCommit
 	contested bool
+	answered  bool
 }
 
 // rootOf returns the queue of the exclusive callers of a key, and makes one if there is
@@ -215,48 +217,6 @@ func (q *queue) goIdle() {
 	q.lease, q.running = nil, nil
 	if q.episodes--; q.episodes == 0 {
 		q.unlisten()
-	}
-	q.recycle()
-}
-
-// isLost reports whether the token belongs to a lost lease with a holder that has not
-// returned yet.
-func (q *queue) isLost(token string) bool {
-	_, lost := q.lostTokens[token]
-	return lost
-}
-
-// markLost notes a lease that was lost while its holder runs.
-func (q *queue) markLost(lease *lease) {
-	if q.lostTokens == nil {
-		q.lostTokens = make(map[string]*Attempt)
-	}
-	q.lostTokens[lease.token] = lease.attempt
-}
-
-// waitsForLost reports whether an attempt has to wait, because another one of this process runs
-// after the loss of its lease: the store may have lost the record. Exception: an attempt that may
-// run after one that died, because its handler finds out what the other one did.
-func (q *queue) waitsForLost(own *Attempt) bool {
-	return own != nil && !own.Rerun && q.runsLost()
-}
-
-// runsLost reports whether an attempt of this process runs after the loss of its lease.
-func (q *queue) runsLost() bool {
-	for _, attempt := range q.lostTokens {
-		if attempt != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// forgetLost removes the token of a lost lease: its holder has returned.
-func (q *queue) forgetLost(token string) {
-	delete(q.lostTokens, token)
-	if q.asksLater {
-		q.ask()
-		return
 	}
 	q.recycle()
 }
