@@ -19,8 +19,9 @@ import (
 //
 // parts are the values that the key function read from the call: one value, or one for each
 // argument of core.Join, in that order. An idempotency key may have its quotes, as the client
-// sent it. For core.Named, the part is the name, a colon and the value; for core.Hashed and
-// core.Keyed, it is the digest. The log line of an unknown outcome has the whole key, so that
+// sent it. For core.Named around one value, the part is the name, a colon and the value; for
+// core.Hashed and core.Keyed, it is the digest. For core.Named around core.Join, call
+// core.EndpointKey: docs/unknown-outcomes.md shows how. The log line of an unknown outcome has the whole key, so that
 // EndpointKey is not needed there.
 //
 // The error says which argument is wrong. It is core.ErrNoKey for an empty part, and

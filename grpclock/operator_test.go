@@ -1,12 +1,19 @@
 package grpclock_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
 	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 func TestEndpointKeyOfACall(t *testing.T) {
@@ -28,6 +35,32 @@ func TestEndpointKeyOfACall(t *testing.T) {
 	}
 	if _, err := grpclock.EndpointKey(method); err == nil {
 		t.Error("no part is a key")
+	}
+}
+
+// docs/unknown-outcomes.md shows how an operator makes the key of a call whose key function is
+// Named around Join.
+func TestEndpointKeyOfNamedJoin(t *testing.T) {
+	t.Parallel()
+	locks := core.Must(core.New(redistest.Start(t).Client(t)))
+	t.Cleanup(func() { _ = locks.Close(context.Background()) })
+	const user, clientKey = "ada", "8e03978e-40d5-43e8"
+	once := grpclock.IdempotentUnaryServerInterceptor(locks,
+		core.Named("payment", core.Join(grpclock.Metadata("x-user"), grpclock.IdempotencyKey())))
+	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("x-user", user, "idempotency-key", `"`+clientKey+`"`))
+	got := ""
+	_, err := once(ctx, &pb.TransferRequest{}, &grpc.UnaryServerInfo{FullMethod: pb.Bank_Transfer_FullMethodName},
+		func(ctx context.Context, _ any) (any, error) {
+			attempt, _ := grpclock.AttemptFromContext(ctx)
+			got = attempt.Key()
+			return &pb.TransferReply{}, nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := fmt.Sprintf("%d:%s%d:%s", len(user), user, len(clientKey), clientKey)
+	if want := core.EndpointKey("", pb.Bank_Transfer_FullMethodName, "payment:"+joined); got != want {
+		t.Errorf("the key is %s, the page makes %s", got, want)
 	}
 }
 
