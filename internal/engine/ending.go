@@ -107,7 +107,7 @@ func (h *Hold) releaseLate() {
 		over = time.Now().Add(commitTimeout)
 	}
 	h.engine.work.Add()
-	h.engine.releaseUntil(r, over, func(released store.ReleaseResult, err error) {
+	q.releaseWhenClear(r, over, func(released store.ReleaseResult, err error) {
 		defer h.engine.work.Done()
 		var after callbacks
 		q.shard.mu.Lock()
@@ -133,6 +133,26 @@ func (h *Hold) releaseLate() {
 		q.shard.mu.Unlock()
 		after.run(h.engine)
 	})
+}
+
+// releaseWhenClear is releaseUntil, but a commit is not sent while a begin of the queue is under way,
+// or an attempt of the key that has not run is being aborted: the store would refuse the commit
+// because of it. The queue begins nothing new meanwhile.
+func (q *queue) releaseWhenClear(r store.ReleaseRequest, over time.Time, done func(store.ReleaseResult, error)) {
+	e := q.engine
+	q.shard.mu.Lock()
+	isClear := !q.isBeginning() && !e.discards.isAborting(r.Key)
+	q.shard.mu.Unlock()
+	if isClear || !time.Now().Before(over) {
+		e.releaseUntil(r, over, done)
+		return
+	}
+	time.AfterFunc(minPause, func() { q.releaseWhenClear(r, over, done) })
+}
+
+// isBeginning reports whether a request for an attempt is under way.
+func (q *queue) isBeginning() bool {
+	return q.state == asking && !q.asksLater && q.timer == nil && q.lastAsk.Attempt != nil
 }
 
 // observeEnding reports the result of a commit or seal to the owner.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // The handler has run, and its answer is about to be sent. The commit is resent until
@@ -118,6 +120,43 @@ func TestNoAttemptBeginsDuringLateCommit(t *testing.T) {
 		waiting.check(t, 0, 2, h.Token())
 		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Done {
 			t.Errorf("a copy after the commit: %v", refusal.Reason)
+		}
+		p.checkIdle(t)
+	})
+}
+
+// The begin of a copy is under way when the handler of a lost lease ends, and the store has lost the
+// record. The begin arrives first, and its attempt does not run. The commit waits until that attempt
+// is aborted, so the answer is stored.
+func TestLateCommitIsStoredAfterOwnAbortedAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		p.server.set("k", "", 0)
+		<-h.Context().Done()
+		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
+			if transition != "commit" {
+				time.Sleep(100 * time.Millisecond)
+			}
+			time.Sleep(10 * time.Millisecond)
+			return nil
+		})
+		refusals := make(chan *Refusal)
+		go func() {
+			r := attempt("f", 0)
+			r.Attempt.Rerun = true
+			refusals <- refused(t, p.engines[0], r)
+		}()
+		synctest.Wait() // the begin
+		p.server.setRecord("k", fakeRecord{})
+		time.Sleep(105 * time.Millisecond)
+		end(t, h, Commit)
+		if refusal := <-refusals; refusal.Reason != Unavailable {
+			t.Errorf("the copy: %v", refusal.Reason)
+		}
+		if got := p.server.record("k"); got.state != 'D' || p.stores[0].count("abort") != 1 {
+			t.Errorf("the record is %c, after %v", got.state, p.stores[0].transitions())
 		}
 		p.checkIdle(t)
 	})
