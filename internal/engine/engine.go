@@ -165,17 +165,6 @@ func (e *Engine) awaitCutOff(ctx context.Context) {
 	_ = e.cutOff.Wait(limited)
 }
 
-// loseAll ends every lease that has a holder. The caller of Close observes that: the process may
-// end soon.
-func (e *Engine) loseAll() {
-	var after callbacks
-	e.eachHeld(func(q *queue) { q.lose(Closed, &after) })
-	events := after.events
-	after.events = nil
-	after.run(e)
-	e.observeAll(events)
-}
-
 func (e *Engine) eachShard(f func(*shard)) {
 	for i := range e.shards {
 		s := &e.shards[i]

@@ -18,6 +18,17 @@ func (q *queue) lose(loss Loss, after *callbacks) {
 	q.endEpisode(true)
 }
 
+// loseAll ends every lease that has a holder. The caller of Close observes that: the process may
+// end soon.
+func (e *Engine) loseAll() {
+	var after callbacks
+	e.eachHeld(func(q *queue) { q.lose(Closed, &after) })
+	events := after.events
+	after.events = nil
+	after.run(e)
+	e.observeAll(events)
+}
+
 // isLost reports whether the token belongs to a lost lease with a holder that has not
 // returned yet.
 func (q *queue) isLost(token string) bool {
