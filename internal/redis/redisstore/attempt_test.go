@@ -28,14 +28,6 @@ func runningRecord(token, number string) hash {
 	return hash{"s": "R", "t": token, "f": "print", "n": number}
 }
 
-func doneRecord(token string) hash {
-	return hash{"s": "D", "t": token, "f": "print", "p": storetest.Record}
-}
-
-func sealedRecord(token string) hash { return hash{"s": "U", "t": token, "f": "print"} }
-
-func abortedRecord(token string) hash { return hash{"s": "A", "t": token, "f": "print"} }
-
 // attemptTransitions are the transitions of attempts. What they do with the queue is tested with
 // the other transitions.
 var attemptTransitions = slices.Concat(attemptBegins, attemptEndings)

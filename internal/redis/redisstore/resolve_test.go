@@ -46,18 +46,6 @@ func readOutcome(left time.Duration) transition {
 	}
 }
 
-// resolvedRecord is a record as resolve.lua leaves it.
-func resolvedRecord(token string, answer ...string) hash {
-	record := hash{"s": "U", "t": "resolved:" + nameOf(token), "f": "print"}
-	for _, p := range answer {
-		record["s"], record["p"] = "D", p
-	}
-	return record
-}
-
-// forgottenRecord is a record as resolve.lua leaves it after Forget.
-func forgottenRecord(token string) hash { return forgotten(token, abortedRecord(token)) }
-
 // forgotten adds to a record that an operator has forgotten the attempts of these tokens before.
 func forgotten(tokens string, record hash) hash {
 	record["x"] = " " + tokens + " "

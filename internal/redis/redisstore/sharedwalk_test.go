@@ -199,7 +199,7 @@ func (w *walk) wrong(what, own, answer string, before, after *walkState) string 
 		// Exception: if a shared token opens a phase, all shared tokens that have room go with it.
 		opens := after.marked && (stayed == 0 || before.alone == own)
 		isPassed := func(other string) bool {
-			return slices.Contains(after.queue, other) && other != own && !(opens && need(other) == 1)
+			return slices.Contains(after.queue, other) && other != own && (!opens || need(other) != 1)
 		}
 		switch {
 		case after.marked && stayed+i >= need(name):
