@@ -10,68 +10,35 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// The key is gone when a lease is renewed for the next waiter, before any caller ran
-// under it. Its attempt did not run, so its record must not look as if it
-// had died.
-func TestLossBeforeFirstHolderAbortsAttempt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &callers{ending: Commit}
-		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "begin" {
-				time.Sleep(50 * time.Millisecond) // the caller that asked leaves meanwhile
-			}
-			return nil
-		})
-		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "renew" {
-				time.Sleep(200 * time.Millisecond) // longer than the short lease
-			}
-			return nil
-		})
-		short := attempt("f", WaitForever)
-		short.TTL = 200 * time.Millisecond
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = p.engines[0].Acquire(ctx, short) }()
-		synctest.Wait()
-		c.join(t, p.engines[0], 1, attempt("f", WaitForever)) // a longer TTL, otherwise the same request
-		cancel()
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
-		if len(c.ran) != 1 || c.reasons[Interrupted] != 0 {
-			t.Errorf("no caller has run; the waiter: ran %v, refused %v; transitions %v; record %c",
-				c.ran, c.reasons, p.stores[0].transitions(), p.server.record("k").state)
-		}
-		p.checkIdle(t)
-	})
-}
-
-// As before, but it is unknown whether the lease was renewed. The lease is released.
+// A lease is renewed for the next waiter before any caller ran under it, and the key is gone, or it
+// is unknown whether the lease was renewed. Its attempt did not run, so its record must not look as
+// if it had died.
 func TestFailedRenewalBeforeFirstHolderAbortsAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &callers{ending: Commit}
-		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "begin" {
-				time.Sleep(50 * time.Millisecond) // the caller that asked leaves meanwhile
+	for name, test := range map[string]struct {
+		ttl  time.Duration // of the first caller
+		fail func(s *fakeStore)
+	}{
+		"the key is gone": {200 * time.Millisecond, func(s *fakeStore) { s.before.set(delays(200*time.Millisecond, "renew")) }},
+		"unknown":         {5 * time.Second, func(s *fakeStore) { failsFor(s, time.Second, "renew") }},
+	} {
+		row(t, name, func(t *testing.T) {
+			p, c := newProcesses(1), &callers{ending: Commit}
+			p.stores[0].after.set(delays(50*time.Millisecond, "begin")) // the caller that asked leaves meanwhile
+			test.fail(p.stores[0])
+			short := attempt("f", WaitForever)
+			short.TTL = test.ttl
+			cancel := leaving(t, p.engines[0], short)
+			c.join(t, p.engines[0], 1, attempt("f", WaitForever)) // a longer TTL, otherwise the same request
+			cancel()
+			time.Sleep(20 * time.Second)
+			c.check(t, 1, 0, "")
+			if p.stores[0].begunCount("renew") == 0 || c.reasons[Interrupted] != 0 {
+				t.Errorf("refused %v; transitions %v", c.reasons, p.stores[0].transitions())
 			}
-			return nil
+			p.checkIdle(t)
 		})
-		failsFor(p.stores[0], time.Second, "renew")
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = p.engines[0].Acquire(ctx, attempt("f", WaitForever)) }()
-		synctest.Wait()
-		longer := attempt("f", WaitForever)
-		longer.TTL = 20 * time.Second
-		c.join(t, p.engines[0], 1, longer)
-		cancel()
-		time.Sleep(20 * time.Second)
-		c.check(t, 1, 0, "")
-		if p.stores[0].begunCount("renew") == 0 {
-			t.Errorf("transitions %v", p.stores[0].transitions())
-		}
-		p.checkIdle(t)
-	})
+	}
 }
 
 // losesBeginReply makes process 0 give up the token p0:1. The begin of that token was
@@ -85,9 +52,7 @@ func losesBeginReply(t *testing.T, p *processes, next Request) {
 		}
 		return nil
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { _, _ = p.engines[0].Acquire(ctx, attempt("f", WaitForever)) }()
-	synctest.Wait()
+	cancel := leaving(t, p.engines[0], attempt("f", WaitForever))
 	go func() {
 		if h, err := p.engines[0].Acquire(t.Context(), next); err == nil {
 			h.BeginRelease()
@@ -96,26 +61,18 @@ func losesBeginReply(t *testing.T, p *processes, next Request) {
 	synctest.Wait()
 	cancel()
 	synctest.Wait()
-	time.Sleep(10 * time.Millisecond) // the pause ends, and the queue gives the token up
-	synctest.Wait()
+	sleep(10 * time.Millisecond) // the pause ends, and the queue gives the token up
 }
 
 // Another process waits, and sends a hint of the token that is being aborted. A release
 // without the attempt would free the key and leave the record behind.
 func TestHintDuringAbortKeepsRecordRight(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p, c := newProcesses(2), &callers{ending: Commit}
-		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "abort" {
-				time.Sleep(100 * time.Millisecond)
-			}
-			return nil
-		})
+		p.stores[0].before.set(delays(100*time.Millisecond, "abort"))
 		losesBeginReply(t, p, request(WaitForever))
 		c.join(t, p.engines[1], 1, attempt("f", WaitForever)) // its request sends a hint to the holder, p0:1
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
+		sleep(20 * time.Second)
 		if len(c.ran) != 1 || c.reasons[Interrupted] != 0 {
 			t.Errorf("no caller has run; the other process: ran %v, refused %v", c.ran, c.reasons)
 		}
@@ -125,8 +82,7 @@ func TestHintDuringAbortKeepsRecordRight(t *testing.T) {
 // As before, but the abort gets no reply. It has to be sent again, although the token
 // is being released already.
 func TestFailedAbortDuringHintIsResent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		var aborts atomic.Int32
 		p.stores[0].before.set(func(transition string, r storetest.AnyRequest) error {
@@ -145,8 +101,7 @@ func TestFailedAbortDuringHintIsResent(t *testing.T) {
 		})
 		losesBeginReply(t, p, request(WaitForever))
 		p.engines[0].onHint("k", "p0:1") // as after a late reply, or from another process that waits
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		sleep(time.Minute)
 		if record := p.server.record("k"); record.state == 'R' {
 			t.Errorf("no caller has run, and the record is %c of %s after %d aborts", record.state, record.token, aborts.Load())
 			if refusal := refused(t, p.engines[1], attempt("f", 0)); refusal.Reason == Interrupted {
@@ -156,52 +111,43 @@ func TestFailedAbortDuringHintIsResent(t *testing.T) {
 	})
 }
 
+// refusedDuringOutage returns a process that has begun an attempt without a reply, and that refused
+// it. All other transitions fail during the outage.
+func refusedDuringOutage(t *testing.T, outage time.Duration) *processes {
+	t.Helper()
+	p := newProcesses(1)
+	back := time.Now().Add(outage)
+	p.stores[0].after.set(fails(errNoCommitReply, "begin"))
+	p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
+		if transition != "begin" && time.Now().Before(back) {
+			return errNoCommitReply
+		}
+		return nil
+	})
+	if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Unavailable {
+		t.Fatalf("%v", refusal.Reason)
+	}
+	return p
+}
+
 // The store does not answer for longer than an attempt that was given up is aborted.
 func TestAttemptThatNeverRanIsAbortedAfterOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(2)
-		back := time.Now().Add(30 * time.Second)
-		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "begin" {
-				return errNoCommitReply
-			}
-			return nil
-		})
-		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition != "begin" && time.Now().Before(back) {
-				return errNoCommitReply
-			}
-			return nil
-		})
-		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Unavailable {
-			t.Fatalf("%v", refusal.Reason)
-		}
+	bubble(t, func(t *testing.T) {
+		p := refusedDuringOutage(t, 30*time.Second)
 		time.Sleep(time.Minute)
 		p.stores[0].after.set(nil)
-		h, err := p.engines[0].Acquire(t.Context(), attempt("f", 0))
-		if err != nil {
-			t.Fatalf("it was refused as unavailable and never ran; a minute later: reason %v", reasonOf(t, err))
-		}
-		end(t, h, Abort)
+		end(t, hold(t, p.engines[0], attempt("f", 0)), Abort)
 	})
 }
 
 // Abort returns its result, as Commit does, also after the loss of the lease.
 func TestFailedAbortAfterLossReturnsFault(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
-		ctx := h.Context()
 		back := time.Now().Add(11 * time.Second)
-		p.stores[0].before.set(func(string, storetest.AnyRequest) error {
-			if time.Now().Before(back) {
-				return errNoCommitReply
-			}
-			return nil
-		})
-		<-ctx.Done() // the lease could not be renewed for about 10 s
+		p.stores[0].before.set(failsUntil(back, errNoCommitReply))
+		<-h.Context().Done() // the lease could not be renewed for about 10 s
 		_, err := h.End(context.Background(), Abort, nil)
 		if err == nil {
 			t.Errorf("the store has taken nothing, and Abort returned no fault")
@@ -213,53 +159,31 @@ func TestFailedAbortAfterLossReturnsFault(t *testing.T) {
 	})
 }
 
-// A handler that stops at the end of its context, because the engine is closed, and
-// aborts.
-func TestAbortAfterClose(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(2)
-		h := hold(t, p.engines[0], attempt("f", 0))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_ = p.engines[0].Close(ctx)
-		_, err := h.End(context.Background(), Abort, nil)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if state := p.server.record("k").state; state != 'A' {
-			t.Errorf("Abort returned %v, and the record is %c: %d aborts were sent", err, state, p.stores[0].begunCount("abort"))
-		}
-	})
-}
-
 // Number tells a handler that an earlier attempt died. An attempt in between that was
 // aborted does not change that.
 func TestAbortedRerunKeepsNumber(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]bool{"rerun": true, "reject": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(1)
-				p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
-				rerun := attempt("f", 0)
-				rerun.Attempt.Rerun = true
-				h := hold(t, p.engines[0], rerun)
-				if h.Number() != 2 {
-					t.Errorf("attempt %d", h.Number())
-				}
-				end(t, h, Abort) // it could not find out what the first attempt did
-				next := attempt("f", 0)
-				next.Attempt.Rerun = policy
-				h, err := p.engines[0].Acquire(t.Context(), next)
-				if err != nil {
-					return // Interrupted: this attempt may not run again
-				}
-				if h.Number() < 2 {
-					t.Errorf("attempt 1 died, and the third one runs as number %d", h.Number())
-				}
-				end(t, h, Commit)
-			})
+		row(t, name, func(t *testing.T) {
+			p := newProcesses(1)
+			p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
+			rerun := attempt("f", 0)
+			rerun.Attempt.Rerun = true
+			h := hold(t, p.engines[0], rerun)
+			if h.Number() != 2 {
+				t.Errorf("attempt %d", h.Number())
+			}
+			end(t, h, Abort) // it could not find out what the first attempt did
+			next := attempt("f", 0)
+			next.Attempt.Rerun = policy
+			h, err := p.engines[0].Acquire(t.Context(), next)
+			if err != nil {
+				return // Interrupted: this attempt may not run again
+			}
+			if h.Number() < 2 {
+				t.Errorf("attempt 1 died, and the third one runs as number %d", h.Number())
+			}
+			end(t, h, Commit)
 		})
 	}
 }
@@ -267,32 +191,15 @@ func TestAbortedRerunKeepsNumber(t *testing.T) {
 // Close has time, and the store comes back. An attempt that never ran must not look
 // like one that died.
 func TestCloseAbortsAttemptThatNeverRan(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(2)
-		back := time.Now().Add(time.Second)
-		p.stores[0].after.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "begin" {
-				return errNoCommitReply
-			}
-			return nil
-		})
-		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition != "begin" && time.Now().Before(back) {
-				return errNoCommitReply
-			}
-			return nil
-		})
-		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Unavailable {
-			t.Fatalf("%v", refusal.Reason)
-		}
+	bubble(t, func(t *testing.T) {
+		p := refusedDuringOutage(t, time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if err := p.engines[0].Close(ctx); err != nil {
 			t.Error(err)
 		}
 		if state := p.server.record("k").state; state == 'R' {
-			t.Errorf("closed without an error within 10 s; the store was away for 1 s; the record is %c", state)
+			t.Errorf("closed without an error; the record is %c", state)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -32,16 +33,14 @@ func (b *blocker) observe(e Event) {
 // An observer that blocks at renewals holds up neither the renewals nor their goroutines, and no
 // release either. Once it receives again, it gets the events in order.
 func TestObserverThatBlocksLeavesOneGoroutine(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		b := &blocker{held: make(chan struct{})}
 		e.hooks.Observe = b.observe
 		r := request(0)
 		r.TTL = 100 * time.Millisecond
 		h := hold(t, e, r)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		sleep(10 * time.Second)
 		if n := b.calls.Load(); n != 1 {
 			t.Errorf("%d calls of the observer block after 300 renewals", n)
 		}
@@ -53,9 +52,7 @@ func TestObserverThatBlocksLeavesOneGoroutine(t *testing.T) {
 			t.Error("Close does not wait for the observer")
 		}
 		close(b.held)
-		if err := e.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		closes(t, e)
 		events := b.all()
 		if n := len(b.of(Renewed)); n < 250 || events[len(events)-1].Kind != Released {
 			t.Errorf("%d renewals, and the last event is %+v", n, events[len(events)-1])
@@ -69,8 +66,7 @@ func TestObserverThatBlocksLeavesOneGoroutine(t *testing.T) {
 // The events that an operator needs have room while renewals fill the queue. Each burst of dropped
 // events is reported once, with a count of each kind, at its place in the order.
 func TestQueueDropsByKind(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		b := &blocker{held: make(chan struct{})}
 		e.hooks.Observe = b.observe
@@ -109,8 +105,7 @@ func TestQueueDropsByKind(t *testing.T) {
 
 // The events behind one at which the observer ends its goroutine are delivered, too.
 func TestQueueGoesOnAfterTheEndOfItsGoroutine(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, _, r := newEngine()
 		e.hooks.Observe = func(event Event) {
 			r.observe(event)
@@ -146,8 +141,7 @@ func TestQueueReusesItsMemory(t *testing.T) {
 // The report of an unknown outcome is noted in the record after it was observed. A report that was
 // dropped is not noted, so that the next copy reports again.
 func TestUnknownOutcomeIsNotedOnceObserved(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		b := &blocker{held: make(chan struct{})}
 		e.hooks.Observe = b.observe
@@ -165,8 +159,15 @@ func TestUnknownOutcomeIsNotedOnceObserved(t *testing.T) {
 		if got := len(b.of(OutcomeUnknown)); int(noted.Load()) != got || got > eventRoom+1 {
 			t.Errorf("%d notes of %d reports", noted.Load(), got)
 		}
-		if err := e.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		closes(t, e)
 	})
+}
+
+// A larger variable that a closure captures is allocated on its own: each release and each
+// renewal would cost one allocation more.
+func TestEventIsCapturedByValue(t *testing.T) {
+	t.Parallel()
+	if size := reflect.TypeFor[Event]().Size(); size > 128 {
+		t.Errorf("an Event has %d bytes", size)
+	}
 }

@@ -9,21 +9,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// acquiring acquires on another goroutine. The result is sent once.
-func acquiring(t *testing.T, e *Engine, r Request) <-chan error {
-	t.Helper()
-	result := make(chan error, 1)
-	go func() {
-		h, err := e.Acquire(t.Context(), r)
-		if err == nil {
-			_, err = h.Release(t.Context())
-		}
-		result <- err
-	}()
-	synctest.Wait()
-	return result
-}
-
 func TestNewCallersAreRefusedAtOnceInAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, 5 * time.Second, WaitForever} {
@@ -45,9 +30,7 @@ func TestNewCallersAreRefusedAtOnceInAnOutage(t *testing.T) {
 				t.Errorf("a caller before that was refused with %v, %v later", err, time.Since(begun))
 			}
 			synctest.Wait()
-			if e.queueCount() != 0 {
-				t.Error("a queue is left")
-			}
+			checkNoQueue(t, e)
 			s.setDown(false)
 			release(t, hold(t, e, request(0)))
 		})
@@ -55,16 +38,13 @@ func TestNewCallersAreRefusedAtOnceInAnOutage(t *testing.T) {
 }
 
 func TestWaitersKeepTheirPlaceInAnOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "foreign", 2*time.Second)
 		waits := acquiring(t, e, request(WaitForever))
 		s.setDown(true)
 		time.Sleep(time.Minute)
-		if _, err := e.Acquire(t.Context(), request(WaitForever)); reasonOf(t, err) != Unavailable {
-			t.Errorf("a new caller: %v", err)
-		}
+		refuses(t, e, request(WaitForever), Unavailable)
 		s.setDown(false)
 		back := time.Now()
 		if err := <-waits; err != nil || time.Since(back) > maxPause {
@@ -83,13 +63,11 @@ func TestLeaseIsPassedOnInAnOutage(t *testing.T) {
 			r.TTL = time.Hour
 			h := hold(t, e, r)
 			if unlimited {
-				waitsUnlimited(t, e)
+				passesUnlimited(h)
 			}
 			s.setDown(true)
 			time.Sleep(time.Minute)
-			if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
-				t.Errorf("a nowait caller behind a holder of this process: %v", err)
-			}
+			refuses(t, e, request(0), Busy)
 			waits := acquiring(t, e, request(WaitForever))
 			release(t, h)
 			synctest.Wait()
@@ -150,39 +128,22 @@ func TestNewCallerIsRefusedBehindALeaseThatDoesNotPass(t *testing.T) {
 	}
 }
 
-// waitsUnlimited lets the lease of k pass on without limit: this process listens, and the
-// store's queue is empty.
-func waitsUnlimited(t *testing.T, e *Engine) {
-	t.Helper()
-	s := e.shardOf("k")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queues["k"].lease.budget.unlimited = true
-}
-
 // The record of an attempt is in the store, so a copy gets nothing from a holder of this
 // process while the store is down.
 func TestCopyIsRefusedAtOnceInAnOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		r := request(WaitForever)
 		r.TTL, r.Attempt = time.Hour, &Attempt{Fingerprint: []byte("a"), Keep: time.Hour}
 		hold(t, e, r)
 		s.setDown(true)
 		time.Sleep(time.Minute)
-		if _, err := e.Acquire(t.Context(), r); reasonOf(t, err) != Unavailable {
-			t.Errorf("a copy: %v", err)
-		}
+		refuses(t, e, r, Unavailable)
 		other := r
 		other.Attempt = &Attempt{Fingerprint: []byte("b"), Keep: time.Hour}
-		if _, err := e.Acquire(t.Context(), other); reasonOf(t, err) != Mismatch {
-			t.Errorf("another request with the key: %v", err)
-		}
+		refuses(t, e, other, Mismatch)
 		r.Wait = 0
-		if _, err := e.Acquire(t.Context(), r); reasonOf(t, err) != Busy {
-			t.Errorf("a copy that may not wait: %v", err)
-		}
+		refuses(t, e, r, Busy)
 	})
 }
 
@@ -224,10 +185,9 @@ func TestFailOpenCallerSendsACommandInAnOutage(t *testing.T) {
 }
 
 func TestFailFastCanBeSwitchedOff(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeStore(newFakeServer(), "me")
-		e := New(s, Config{Process: "me", Bound: bound, MaxTotalWaiters: 10, Hooks: Hooks{Cause: func(l Loss) error { return lossError{l} }}})
+	bubble(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		e.failFast = 0
 		s.setDown(true)
 		time.Sleep(time.Hour)
 		begun := time.Now()

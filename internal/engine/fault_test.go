@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -14,7 +13,7 @@ import (
 func TestFaultIsNotContention(t *testing.T) {
 	t.Parallel()
 	denied := &store.Fault{Err: errors.New("denied")}
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		fault *store.Fault
 		wait  time.Duration
@@ -24,23 +23,17 @@ func TestFaultIsNotContention(t *testing.T) {
 		{"temporary, waiter retries to the end of its wait", errDown, time.Second, time.Second},
 		{"permanent, nowait caller", denied, 0, 0},
 		{"permanent, waiter", denied, time.Second, 0},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e, s, _ := newEngine()
-				s.before.set(func(string, storetest.AnyRequest) error { return test.fault })
-				begun := time.Now()
-				_, err := e.Acquire(t.Context(), request(test.wait))
-				if reasonOf(t, err) != Unavailable || !errors.Is(err.(*Refusal).Fault, test.fault) || time.Since(begun) != test.after { //nolint:errorlint,forcetypeassert // checked by reasonOf
-					t.Errorf("%v after %v", err, time.Since(begun))
-				}
-				synctest.Wait()
-				if e.queueCount() != 0 {
-					t.Error("the queue is left")
-				}
-			})
+	} {
+		row(t, test.name, func(t *testing.T) {
+			e, s, _ := newEngine()
+			s.before.set(func(string, storetest.AnyRequest) error { return test.fault })
+			begun := time.Now()
+			_, err := e.Acquire(t.Context(), request(test.wait))
+			if reasonOf(t, err) != Unavailable || !errors.Is(err.(*Refusal).Fault, test.fault) || time.Since(begun) != test.after { //nolint:errorlint,forcetypeassert // checked by reasonOf
+				t.Errorf("%v after %v", err, time.Since(begun))
+			}
+			synctest.Wait()
+			checkNoQueue(t, e)
 		})
 	}
 }
@@ -52,7 +45,7 @@ func TestEventsComeInOrder(t *testing.T) {
 			e, s, events := newEngine()
 			s.set("k", "foreign", time.Hour)
 			// The reply comes at the moment when the wait ends.
-			s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
+			s.before.set(delays(time.Millisecond))
 			if _, err := e.Acquire(t.Context(), request(time.Millisecond)); err == nil {
 				t.Fatal("acquired")
 			}
@@ -65,197 +58,131 @@ func TestEventsComeInOrder(t *testing.T) {
 	}
 }
 
-func TestWaiterOutlastsFault(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		back := time.Now().Add(3 * time.Second)
-		s.before.set(func(string, storetest.AnyRequest) error {
-			if time.Now().Before(back) {
-				return errDown
-			}
-			return nil
-		})
-		h := hold(t, e, request(10*time.Second))
-		if late := time.Since(back); late < 0 || late > maxPause {
-			t.Errorf("served %v after the fault", late)
-		}
-		release(t, h)
-	})
-}
-
-func TestFailedReleaseIsResent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, events := newEngine()
-		h := hold(t, e, request(0))
-		back := time.Now().Add(2 * time.Second)
-		s.before.set(func(string, storetest.AnyRequest) error {
-			if time.Now().Before(back) {
-				return errDown
-			}
-			return nil
-		})
-		if loss, err := h.Release(t.Context()); loss != NotLost || !errors.Is(err, errDown) {
-			t.Errorf("release: %v, %v", loss, err)
-		}
-		if released := events.of(Released); len(released) != 1 || !errors.Is(released[0].Err, errDown) {
-			t.Errorf("events %v", released)
-		}
-		time.Sleep(3 * time.Second)
-		if s.value("k") != "" {
-			t.Error("the key is left to its TTL")
-		}
-	})
-}
-
-// While a token is being released, the reply to a resent take may come. The take may
-// have locked the key after the release, or not.
-func TestHintDuringReleaseCausesSecondRelease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, events := newEngine()
-		h := hold(t, e, request(0))
-		s.before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "release" && s.begunCount("release") == 1 {
-				time.Sleep(time.Second)
-			}
-			return nil
-		})
-		go func() {
-			time.Sleep(time.Millisecond)
-			s.hint("k", h.Token())
-		}()
-		release(t, h)
-		synctest.Wait()
-		if len(events.of(Lost)) != 0 || s.count("release") != 2 {
-			t.Errorf("%d losses, %d releases; want 0 and 2", len(events.of(Lost)), s.count("release"))
-		}
-	})
-}
-
-func TestNowaitCallerDuringHangingRelease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		h := hold(t, e, request(0))
-		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(bound); return errDown })
-		go func() { _, _ = h.Release(t.Context()) }()
-		synctest.Wait()
-		short := request(bound / 10)
-		if _, err := e.Acquire(t.Context(), short); reasonOf(t, err) != Unavailable {
-			t.Errorf("a new caller without contention: %v", err)
-		}
-		begun := time.Now()
-		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable {
-			t.Errorf("got %v", err)
-		}
-		if took := time.Since(begun); took > bound+bound/4 {
-			t.Errorf("a nowait caller took %v, its bound is %v", took, bound)
-		}
-		s.before.set(nil)
-		time.Sleep(time.Minute) // everything that was left behind ends
-		if s.value("k") != "" || e.queueCount() != 0 {
-			t.Errorf("key %q, %d queues", s.value("k"), e.queueCount())
-		}
-	})
-}
-
-// A nowait caller that comes while the queue pauses after a fault has its own request sent
-// at once.
-func TestNowaitCallerEndsPause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		s.before.set(func(string, storetest.AnyRequest) error { return errDown })
-		go func() { _, _ = e.Acquire(t.Context(), request(2*time.Second)) }()
-		time.Sleep(time.Second)
-		synctest.Wait()
-		begun := time.Now()
-		_, err := e.Acquire(t.Context(), request(0))
-		if reasonOf(t, err) != Unavailable || time.Since(begun) > 0 || err.Error() != errDown.Error() {
-			t.Errorf("%v after %v", err, time.Since(begun))
-		}
-		time.Sleep(2 * time.Second)
-	})
-}
-
 // A nowait caller waits for a release no longer than for a command. The key may be free
 // then, so this is not contention.
 func TestNowaitCallerDuringSlowRelease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, request(0))
-		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(3 * bound); return nil })
+		s.before.set(delays(3 * bound))
 		h.BeginRelease()
+		refuses(t, e, request(bound/10), Unavailable)
 		begun := time.Now()
 		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Unavailable || time.Since(begun) != bound {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
-		if err := e.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		closes(t, e)
 	})
 }
 
-func TestLostLeaseIsNotReleasedWhileHolderRuns(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
+// The lease expires under its holder, and the store does not reply. It is not known
+// then whether another process holds the key, so a waiter is refused because of the
+// store when its wait ends.
+func TestWaiterBehindExpiredLeaseIsNotBusy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(1)
 		r := request(0)
 		r.Renew = false
-		h := hold(t, e, r)
-		<-h.Context().Done() // lost, but not expired on the server, and its code still runs
-		s.set("k", h.Token(), time.Minute)
-		if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
-			t.Errorf("got %v", err)
+		h := hold(t, p.engines[0], r)
+		refused := acquiring(t, p.engines[0], request(r.TTL))
+		p.stores[0].before.set(delays(time.Second))
+		if err := <-refused; reasonOf(t, err) != Unavailable {
+			t.Errorf("refused with %v, want %v", reasonOf(t, err), Unavailable)
 		}
-		s.hint("k", h.Token())
-		synctest.Wait()
-		if s.value("k") != h.Token() {
-			t.Fatal("deleted under running code")
-		}
-		_, _ = h.Release(t.Context())
-		synctest.Wait()
-		if s.value("k") != "" || e.queueCount() != 0 {
-			t.Errorf("key %q, %d queues", s.value("k"), e.queueCount())
-		}
+		releaseLost(t, h, Expired)
+		time.Sleep(time.Minute)
+		p.checkIdle(t)
 	})
 }
 
-func TestReleaseReturnsWhenContextEnds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		h := hold(t, e, request(0))
-		s.before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Second); return nil })
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
-		if _, err := h.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-		release(t, h) // the second call waits for the result of the first
-		if s.value("k") != "" || s.count("release") != 1 {
-			t.Errorf("key %q after %d releases", s.value("k"), s.count("release"))
-		}
+// The store replied that the key is locked, and then stops replying. A nowait caller is
+// refused because of the store, although others wait in this process.
+func TestCallerDuringFaultIsNotBusy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(1)
+		p.server.set("k", "foreign", 5*time.Second)
+		waiting(t, p.engines[0], request(WaitForever), func(*Hold) {})
+		refuses(t, p.engines[0], request(0), Busy)
+		p.stores[0].before.set(fails(errDown))
+		time.Sleep(3 * time.Second)
+		refuses(t, p.engines[0], request(0), Unavailable)
+		p.stores[0].before.set(nil)
+		time.Sleep(time.Minute)
+		p.checkIdle(t)
 	})
 }
 
-func TestReleaseIsSentAfterContextEnded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		ctx, cancel := context.WithCancel(t.Context())
-		h, err := e.Acquire(ctx, request(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cancel()
-		_, _ = h.Release(ctx)
+// A renewal before a pass fails, and the release after it succeeds. The store replies
+// again, so a waiter behind the next holder is refused because of contention.
+func TestReleaseReplyClearsLastFault(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], request(0))
+		waiting(t, p.engines[0], longer(WaitForever), func(*Hold) { time.Sleep(10 * time.Second) })
+		refused := acquiring(t, p.engines[0], request(time.Second))
+		p.stores[0].before.set(fails(errDown, "renew"))
+		release(t, h)
 		synctest.Wait()
-		if s.value("k") != "" {
-			t.Error("the key is left to its TTL")
+		if n := p.stores[0].begunCount("renew"); n != 1 {
+			t.Errorf("%d renewals before the pass, want 1", n)
 		}
+		p.stores[0].before.set(nil)
+		if err := <-refused; reasonOf(t, err) != TimedOut {
+			t.Errorf("refused with %v, want %v", reasonOf(t, err), TimedOut)
+		}
+		time.Sleep(time.Minute)
+		p.checkIdle(t)
 	})
+}
+
+// A lease cannot be used if its validity is over when the reply arrives. The waiter gets
+// a lease under a fresh token, and before the end of its wait.
+func TestWaiterIsServedAfterReplyOutlivedItsLease(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		slow  string        // the transition with a slow first reply
+		delay time.Duration // longer than the lease of the reply
+		held  time.Duration // by the first holder
+		next  Request
+		// releases are the releases in the end: of the dead token, if it has the key, and of
+		// the last lease.
+		releases int
+	}{
+		{"a renewal before a pass", "renew", 2 * time.Minute, 0, longer(time.Hour), 2},
+		// The key stays with the process, under the token that rejoined.
+		{"a release that keeps the key", "release", time.Minute, time.Second, request(time.Hour), 3},
+	} {
+		row(t, test.name, func(t *testing.T) {
+			p := newProcesses(1)
+			h := hold(t, p.engines[0], request(0))
+			var token string
+			var served time.Time
+			var left time.Duration
+			waiting(t, p.engines[0], test.next, func(next *Hold) {
+				token, served, left = next.Token(), time.Now(), time.Until(next.ValidUntil())
+			})
+			time.Sleep(test.held) // then the budget of passes is spent
+			delaysOnce(p.stores[0], test.slow, test.delay)
+			begun := time.Now()
+			h.BeginRelease()
+			sleep(2 * time.Hour)
+			if n := p.stores[0].count(test.slow); n == 0 {
+				t.Fatalf("no %s was sent: the test shows nothing", test.slow)
+			}
+			if token == "" || token == h.Token() {
+				t.Fatalf("served under the token %q after %q", token, h.Token())
+			}
+			if late := served.Sub(begun) - test.delay; late < 0 || late > time.Second {
+				t.Errorf("served %v after the slow reply", late)
+			}
+			if least := test.next.TTL / 2; left < least {
+				t.Errorf("%v of validity left, want at least %v", left, least)
+			}
+			if n := p.stores[0].count("release"); n != test.releases {
+				t.Errorf("%d releases, want %d", n, test.releases)
+			}
+			p.checkIdle(t)
+		})
+	}
 }

@@ -1,15 +1,12 @@
 package engine
 
 import (
-	"context"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
-	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // fenced is a request with a fencing number.
@@ -52,13 +49,10 @@ func TestReservationSizes(t *testing.T) {
 
 // Two callers that come back for the lock take turns on one reservation.
 func TestTwoCallersShareNumbers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
-		h.shard.mu.Lock()
-		h.lease.budget.unlimited = true // no other process waits
-		h.shard.mu.Unlock()
+		passesUnlimited(h)
 		for range maxPasses {
 			next := make(chan *Hold)
 			go func() { next <- hold(t, e, fenced(WaitForever)) }()
@@ -98,8 +92,7 @@ func TestReservationsNeverFall(t *testing.T) {
 // The store reserves fewer numbers than wanted if they would run ahead of its clock.
 // Each holder gets a number that was reserved for it.
 func TestSmallReservationsSuffice(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.fencesAtOnce = 1
 		h := hold(t, e, fenced(0))
@@ -112,25 +105,18 @@ func TestSmallReservationsSuffice(t *testing.T) {
 		if want := []int64{2, 3, 4}; !slices.Equal(got, want) || h.Fence() != 1 {
 			t.Errorf("numbers %v after %d, want %v", got, h.Fence(), want)
 		}
-		if want := []string{"enqueue", "renew", "renew", "renew", "release"}; !slices.Equal(s.transitions(), want) {
-			t.Errorf("transitions %v, want %v", s.transitions(), want)
-		}
+		s.checkTransitions(t, "enqueue", "renew", "renew", "renew", "release")
 	})
 }
 
 // The counter was lost, and the server's clock has stepped back. Then numbers fall, but
 // each holder gets one, and no waiter asks without end.
 func TestFencesAfterLostCounterAreUsed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.mu.Lock()
-		s.fences["k"] = 1000
-		s.mu.Unlock()
+		s.locked(func() { s.fences["k"] = 1000 })
 		h := hold(t, e, fenced(0))
-		s.mu.Lock()
-		s.fences["k"] = 0
-		s.mu.Unlock()
+		s.locked(func() { s.fences["k"] = 0 })
 		var fence int64
 		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
 		release(t, h)
@@ -141,39 +127,15 @@ func TestFencesAfterLostCounterAreUsed(t *testing.T) {
 	})
 }
 
-func TestPassWithoutFenceRenewsFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		h := hold(t, e, fenced(0)) // a single caller: it reserved one number
-		var fence int64
-		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
-		release(t, h)
-		synctest.Wait()
-		if want := []string{"enqueue", "renew", "release"}; !slices.Equal(s.transitions(), want) || fence != 2 {
-			t.Errorf("fence %d, transitions %v, want %v", fence, s.transitions(), want)
-		}
-	})
-}
-
 func TestSuccessorReservesItsOwnFence(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "take" {
-				time.Sleep(100 * time.Millisecond)
-			}
-			return nil
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = e.Acquire(ctx, request(WaitForever)) }()
-		synctest.Wait()
+		s.before.set(delays(100*time.Millisecond, "take"))
+		cancel := leaving(t, e, request(WaitForever))
 		var fence int64
 		waiting(t, e, fenced(WaitForever), func(h *Hold) { fence = h.Fence() })
 		cancel()
-		time.Sleep(time.Second)
-		synctest.Wait()
+		sleep(time.Second)
 		if want := []string{"take", "renew", "release"}; !slices.Equal(s.transitions(), want) || fence != 1 {
 			t.Errorf("fence %d, transitions %v, want %v", fence, s.transitions(), want)
 		}
@@ -181,8 +143,7 @@ func TestSuccessorReservesItsOwnFence(t *testing.T) {
 }
 
 func TestKeptKeyKeepsFences(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, fenced(0))
 		h.shard.mu.Lock()
@@ -200,8 +161,7 @@ func TestKeptKeyKeepsFences(t *testing.T) {
 }
 
 func TestRenewalReservesFencesForWaiters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		h := hold(t, e, fenced(0))
 		left := func(used int64) fences {
@@ -234,40 +194,39 @@ func TestRenewalReservesFencesForWaiters(t *testing.T) {
 	})
 }
 
-// Two renewals are in flight: one for the holder, and one for the next holder, for
-// which no number is left. The reply to the first one arrives last.
-func TestLateRenewalBringsNoOldFences(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		var first atomic.Bool
-		s.after.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "renew" && first.CompareAndSwap(false, true) {
-				time.Sleep(300 * time.Millisecond)
+func TestFencesRise(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(3)
+		r := fenced(WaitForever)
+		h := hold(t, p.engines[0], r)
+		last := h.Fence()
+		if last == 0 {
+			t.Fatal("no fence")
+		}
+		served := 0
+		for i := range 2 * maxPasses {
+			for n, e := range p.engines {
+				r := r
+				r.Renew = (i+n)%5 != 0 // a successor without renewal needs a renewal before the pass
+				waiting(t, e, r, func(h *Hold) {
+					if h.Fence() <= last {
+						t.Errorf("fence %d after %d", h.Fence(), last)
+					}
+					last = h.Fence()
+					served++
+				})
 			}
-			return nil
-		})
-		h := hold(t, e, fenced(0))
-		h.shard.mu.Lock()
-		h.lease.fences.next = h.lease.fences.end
-		h.lease.budget.unlimited = true // no other process waits
-		h.shard.mu.Unlock()
-		time.Sleep(request(0).TTL/3 + time.Millisecond)
-		synctest.Wait()
-		var last atomic.Int64
-		for range 3 {
-			waiting(t, e, fenced(WaitForever), func(h *Hold) {
-				if before := last.Swap(h.Fence()); h.Fence() <= before {
-					t.Errorf("fence %d after %d", h.Fence(), before)
-				}
-				time.Sleep(400 * time.Millisecond)
-			})
 		}
 		release(t, h)
-		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if want := []string{"enqueue", "renew", "renew", "release"}; !slices.Equal(s.transitions(), want) {
-			t.Errorf("transitions %v, want %v", s.transitions(), want)
+		if served != 6*maxPasses {
+			t.Errorf("%d served", served)
 		}
+		h = hold(t, p.engines[0], request(0))
+		if h.Fence() != 0 {
+			t.Error("a fence without Fencing")
+		}
+		release(t, h)
+		p.checkIdle(t)
 	})
 }

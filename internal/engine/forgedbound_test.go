@@ -59,16 +59,10 @@ func TestReleasesByForgedHintsAreLimited(t *testing.T) {
 
 // Forged hints arrive while the engine is being closed.
 func TestForgedHintsDoNotDelayClose(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := []string{deadToken(t, e), deadToken(t, e), deadToken(t, e)}
-		s.before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "release" {
-				time.Sleep(10 * time.Millisecond)
-			}
-			return nil
-		})
+		s.before.set(delays(10*time.Millisecond, "release"))
 		over := make(chan struct{})
 		go func() {
 			for i := 0; ; i++ {
@@ -98,8 +92,7 @@ func TestForgedHintsDoNotDelayClose(t *testing.T) {
 // A dead token is being discarded from another key, for which it was never used. It is
 // still released from the key that holds it.
 func TestHintOfWrongKeyDoesNotBlockDiscard(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
 		s.set("k", dead, time.Minute) // a delayed SET
@@ -123,22 +116,14 @@ func TestHintOfWrongKeyDoesNotBlockDiscard(t *testing.T) {
 // A waiter leaves its queue at Close. Forged hints go on naming its token, and the
 // tokens of leases that are being released.
 func TestForgedHintsDoNotProlongReleases(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.set("k", "another", time.Hour)
-		s.before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "release" {
-				time.Sleep(10 * time.Millisecond)
-			}
-			return nil
-		})
+		s.before.set(delays(10*time.Millisecond, "release"))
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
-			if _, err := e.Acquire(t.Context(), request(WaitForever)); reasonOf(t, err) != ClosedDown {
-				t.Errorf("got %v", err)
-			}
+			refuses(t, e, request(WaitForever), ClosedDown)
 		}()
 		synctest.Wait()
 		h := hold(t, e, Request{Key: "other", TTL: time.Second})
@@ -169,8 +154,7 @@ func TestForgedHintsDoNotProlongReleases(t *testing.T) {
 // Many commands that were left behind lock their keys at the same time, as after a
 // network that delayed them. No hint is forged, and all keys are released.
 func TestAllLateGrantsAreReleased(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		const many = 5 * maxHinted
 		var keys, tokens []string
@@ -180,23 +164,16 @@ func TestAllLateGrantsAreReleased(t *testing.T) {
 			release(t, h)
 			keys, tokens = append(keys, key), append(tokens, h.Token())
 		}
-		s.before.set(func(string, storetest.AnyRequest) error {
-			time.Sleep(100 * time.Millisecond)
-			return nil
-		})
+		s.before.set(delays(100 * time.Millisecond))
 		for i, key := range keys {
 			s.set(key, tokens[i], time.Minute)
 			s.lateGrant(key, tokens[i])
 		}
 		time.Sleep(time.Second)
-		left := 0
 		for _, key := range keys {
 			if s.value(key) != "" {
-				left++
+				t.Errorf("the %s is locked without a holder", key)
 			}
-		}
-		if left > 0 {
-			t.Errorf("%d of %d keys are locked without a holder", left, many)
 		}
 	})
 }
@@ -204,8 +181,7 @@ func TestAllLateGrantsAreReleased(t *testing.T) {
 // Hints name tokens in keys of a server that does not answer. A dead token of another
 // key is released when the next hint names it.
 func TestHintsOfSilentServerMakeRoom(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		dead := deadToken(t, e)
 		s.before.set(func(_ string, r storetest.AnyRequest) error {

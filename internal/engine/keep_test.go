@@ -21,8 +21,7 @@ func keeping(wait time.Duration) Request {
 }
 
 func TestKeyStaysLockedForTheMinimalHold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		begun := time.Now()
 		h := hold(t, p.engines[0], keeping(0))
@@ -31,10 +30,8 @@ func TestKeyStaysLockedForTheMinimalHold(t *testing.T) {
 		time.Sleep(4*time.Second + 100*time.Microsecond)
 		release(t, h)
 		synctest.Wait()
-		for i, e := range p.engines {
-			if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
-				t.Errorf("process %d: %v", i, err)
-			}
+		for _, e := range p.engines {
+			refuses(t, e, request(0), Busy)
 			h.engine.onHint("k", h.Token()) // forged
 		}
 		time.Sleep(minHold - time.Since(begun) - time.Microsecond)
@@ -55,8 +52,7 @@ func TestKeyStaysLockedForTheMinimalHold(t *testing.T) {
 }
 
 func TestReleaseAfterTheMinimalHoldFreesTheKey(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		h := hold(t, e, keeping(0))
 		waits := acquiring(t, e, request(WaitForever))
@@ -69,30 +65,30 @@ func TestReleaseAfterTheMinimalHoldFreesTheKey(t *testing.T) {
 	})
 }
 
-// A caller that did not use the lease leaves no locked key.
-func TestUnusedLeaseIsNotKept(t *testing.T) {
+// MinHold keeps no key of an attempt, of a shared lease, or of a caller that did not use its lease.
+func TestLeaseIsNotKept(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		h := hold(t, e, keeping(0))
-		h.WaiveMinHold()
-		release(t, h)
-		if s.value("k") != "" {
-			t.Error("the key is locked")
-		}
-		r := keeping(0)
-		r.Attempt = &Attempt{Fingerprint: []byte("a"), Keep: time.Hour}
-		release(t, hold(t, e, r))
-		if s.value("k") != "" {
-			t.Error("the key of an attempt is locked")
-		}
-	})
+	for name, change := range map[string]func(r *Request){
+		"unused":     func(*Request) {},
+		"an attempt": func(r *Request) { r.Attempt = &Attempt{Fingerprint: []byte("a"), Keep: time.Hour} },
+		"shared":     func(r *Request) { r.Limit = 2 },
+	} {
+		row(t, name, func(t *testing.T) {
+			p, r := newProcesses(1), keeping(0)
+			change(&r)
+			h := hold(t, p.engines[0], r)
+			if name == "unused" {
+				h.WaiveMinHold()
+			}
+			release(t, h)
+			p.checkIdle(t)
+		})
+	}
 }
 
 // A caller whose context ends at the moment of the grant has not used the lease.
 func TestLeaseOfCallerThatLeftIsNotKept(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		ctx, cancel := context.WithCancel(t.Context())
 		s.after.set(func(transition string, _ storetest.AnyRequest) error {
@@ -110,67 +106,4 @@ func TestLeaseOfCallerThatLeftIsNotKept(t *testing.T) {
 			t.Error("the key is locked")
 		}
 	})
-}
-
-func TestWaitersAreLimitedByTheirRequest(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, _, _ := newEngine()
-		h := hold(t, e, request(0))
-		few := request(WaitForever)
-		few.MaxWaiters = 1
-		first := acquiring(t, e, few)
-		if _, err := e.Acquire(t.Context(), few); reasonOf(t, err) != QueueFull {
-			t.Errorf("the second waiter of a queue of one: %v", err)
-		}
-		second := acquiring(t, e, request(WaitForever))
-		release(t, h)
-		for _, result := range []<-chan error{first, second} {
-			if err := <-result; err != nil {
-				t.Error(err)
-			}
-		}
-	})
-}
-
-// The waiters come before it is known that the first one has to wait. If there is no room
-// for that one, the last waiter is refused that allows no more waiters.
-func TestLastWaiterWithoutRoomIsRefused(t *testing.T) {
-	t.Parallel()
-	for name, limits := range map[string]struct {
-		most    []int
-		refused int // its index
-	}{
-		"equal limits":                        {[]int{2, 2, 2}, 2},
-		"the last allows more":                {[]int{2, 2, 9}, 1},
-		"the first allows fewer":              {[]int{1, 9, 9}, 0},
-		"the first allows fewer than another": {[]int{1, 2, 9}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e, s, _ := newEngine()
-				s.set("k", "foreign", time.Minute)
-				delaysOnce(s, "take", storeDelay)
-				var results []<-chan error
-				for _, most := range limits.most {
-					r := request(WaitForever)
-					r.MaxWaiters = most
-					results = append(results, acquiring(t, e, r))
-				}
-				time.Sleep(2 * storeDelay)
-				synctest.Wait()
-				for i, result := range results {
-					if refused := len(result) == 1; refused != (i == limits.refused) {
-						t.Errorf("waiter %d refused: %v", i, refused)
-					}
-				}
-				for _, result := range results {
-					if err := <-result; err != nil && reasonOf(t, err) != QueueFull {
-						t.Error(err)
-					}
-				}
-			})
-		})
-	}
 }

@@ -1,13 +1,12 @@
 package engine
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // startWaiters makes n callers wait. It returns how many of them were refused
@@ -33,8 +32,7 @@ func startWaiters(t *testing.T, e *Engine, r Request, n int) (refused map[Reason
 		}()
 		synctest.Wait()
 	}
-	time.Sleep(2 * storeDelay)
-	synctest.Wait()
+	sleep(2 * storeDelay)
 	return refused
 }
 
@@ -50,50 +48,44 @@ const storeDelay = time.Millisecond
 
 func TestWaitersOfOneKeyAreLimited(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*testing.T, *Engine, *fakeStore) (free func()){
-		"behind a holder of this process": func(t *testing.T, e *Engine, _ *fakeStore) func() {
-			h := hold(t, e, request(0))
-			return func() { release(t, h) }
-		},
-		"behind a holder of another process": func(_ *testing.T, _ *Engine, s *fakeStore) func() {
-			s.set("k", "foreign", time.Hour)
-			return func() { s.set("k", "", 0) }
-		},
-		"before it is known that another holds the key": func(_ *testing.T, _ *Engine, s *fakeStore) func() {
-			s.set("k", "foreign", time.Hour)
-			s.before.set(func(transition string, _ storetest.AnyRequest) error {
-				if transition == "take" {
-					time.Sleep(storeDelay) // the other callers come meanwhile
-				}
-				return nil
-			})
-			return func() { s.set("k", "", 0) }
-		},
+	for name, test := range map[string]struct {
+		own   bool          // a caller of this process holds the key
+		delay time.Duration // of the first reply: the other callers come meanwhile
+	}{
+		"behind a holder of this process":               {own: true},
+		"behind a holder of another process":            {},
+		"before it is known that another holds the key": {delay: storeDelay},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e, s, _ := newEngine()
-				free := start(t, e, s)
-				if refused := startWaiters(t, e, waiterOf("k", 5), 8); refused[QueueFull] != 3 || len(refused) != 1 {
-					t.Errorf("refused %v, want 3 of 8", refused)
-				}
-				if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
-					t.Errorf("a nowait caller: %v", err)
-				}
-				free()
-				time.Sleep(time.Minute)
-				if refused := startWaiters(t, e, waiterOf("k", 5), 1); len(refused) != 0 || e.limits.waiting.Load() != 0 {
-					t.Errorf("the queue is empty again: refused %v", refused)
-				}
-			})
+		row(t, name, func(t *testing.T) {
+			e, s, _ := newEngine()
+			var h *Hold
+			if test.own {
+				h = hold(t, e, request(0))
+			} else {
+				s.set("k", "foreign", time.Hour)
+			}
+			if test.delay > 0 {
+				s.before.set(delays(test.delay, "take"))
+			}
+			if refused := startWaiters(t, e, waiterOf("k", 5), 8); refused[QueueFull] != 3 || len(refused) != 1 {
+				t.Errorf("refused %v, want 3 of 8", refused)
+			}
+			refuses(t, e, request(0), Busy)
+			if test.own {
+				release(t, h)
+			} else {
+				s.set("k", "", 0)
+			}
+			time.Sleep(time.Minute)
+			if refused := startWaiters(t, e, waiterOf("k", 5), 1); len(refused) != 0 || e.limits.waiting.Load() != 0 {
+				t.Errorf("the queue is empty again: refused %v", refused)
+			}
 		})
 	}
 }
 
 func TestWaitersOfAllKeysAreLimited(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		e.limits.total = 5
 		for _, key := range []string{"a", "b", "c"} {
@@ -125,57 +117,86 @@ func TestWaitersOfAllKeysAreLimited(t *testing.T) {
 	})
 }
 
-// If several callers come while the first one asks, the last of them is refused to make
-// room for the first.
-func TestFirstWaiterKeepsItsPlace(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		s.set("k", "foreign", time.Second)
-		s.before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "take" {
-				time.Sleep(storeDelay)
-			}
-			return nil
-		})
-		var reasons [3]Reason
-		for i := range reasons {
-			go func() {
-				h, err := e.Acquire(t.Context(), waiterOf("k", 2))
-				if err != nil {
-					reasons[i] = reasonOf(t, err)
-					return
-				}
-				release(t, h)
-			}()
-			synctest.Wait()
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if want := [3]Reason{0, 0, QueueFull}; reasons != want {
-			t.Errorf("refused %v, want %v", reasons, want)
-		}
-	})
-}
-
+// The limit of a queue is that of the request, and a caller that leaves makes room.
 func TestLeavingCallerMakesRoom(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, _, _ := newEngine()
-		e.limits.total = 1
+		e.limits.total = 2
 		h := hold(t, e, request(0))
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = e.Acquire(ctx, waiterOf("k", 1)) }()
-		synctest.Wait()
-		if refused := startWaiters(t, e, waiterOf("k", 1), 1); refused[QueueFull] != 1 {
-			t.Errorf("refused %v", refused)
+		cancel := leaving(t, e, waiterOf("k", 1))
+		for _, step := range []struct {
+			most    int
+			refused Reason // 0: it waits
+		}{{1, QueueFull}, {2, 0}, {3, Overloaded}} {
+			if refused := startWaiters(t, e, waiterOf("k", step.most), 1); len(refused) != 0 != (step.refused != 0) || step.refused != 0 && refused[step.refused] != 1 {
+				t.Errorf("at most %d waiters: refused %v", step.most, refused)
+			}
 		}
 		cancel()
 		synctest.Wait()
-		if refused := startWaiters(t, e, waiterOf("k", 1), 1); len(refused) != 0 {
+		if refused := startWaiters(t, e, waiterOf("k", 2), 1); len(refused) != 0 {
 			t.Errorf("refused %v", refused)
 		}
 		release(t, h)
 		synctest.Wait()
 	})
+}
+
+// A caller for which there is no room takes no place in the store's queue.
+func TestCallerWithoutRoomTakesNoPlace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for want, limit := range map[Reason]func(*Engine, *Request){
+			Overloaded: func(e *Engine, _ *Request) { e.limits.total = 0 },
+			QueueFull:  func(_ *Engine, r *Request) { r.MaxWaiters = 0 },
+		} {
+			e, s, _ := newEngine()
+			r := request(store.InlineTime - 1)
+			limit(e, &r)
+			s.set("k", "other:1", time.Hour)
+			_, err := e.Acquire(t.Context(), r)
+			if reasonOf(t, err) != want {
+				t.Errorf("%v", err)
+			}
+			synctest.Wait()
+			s.checkTransitions(t, "take")
+		}
+	})
+}
+
+// The waiters come before it is known that the first one has to wait. If there is no room
+// for that one, the last waiter is refused that allows no more waiters.
+func TestLastWaiterWithoutRoomIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]struct {
+		most    []int
+		refused int // its index
+	}{
+		"equal limits":                        {[]int{2, 2, 2}, 2},
+		"the last allows more":                {[]int{2, 2, 9}, 1},
+		"the first allows fewer":              {[]int{1, 9, 9}, 0},
+		"the first allows fewer than another": {[]int{1, 2, 9}, 0},
+	} {
+		row(t, name, func(t *testing.T) {
+			e, s, _ := newEngine()
+			s.set("k", "foreign", time.Minute)
+			delaysOnce(s, "take", storeDelay)
+			var results []<-chan error
+			for _, most := range limits.most {
+				r := request(WaitForever)
+				r.MaxWaiters = most
+				results = append(results, acquiring(t, e, r))
+			}
+			sleep(2 * storeDelay)
+			for i, result := range results {
+				if refused := len(result) == 1; refused != (i == limits.refused) {
+					t.Errorf("waiter %d refused: %v", i, refused)
+				}
+			}
+			for _, result := range results {
+				if err := <-result; err != nil && reasonOf(t, err) != QueueFull {
+					t.Error(err)
+				}
+			}
+		})
+	}
 }

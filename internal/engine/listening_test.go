@@ -1,20 +1,18 @@
 package engine
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // The key of a lost lease stays locked while its holder runs. It is not checked more
 // often than a key of another process.
 func TestKeyOfOwnLostLeaseIsNotPolledWithoutPause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
-		p.stores[0].after.set(func(string, storetest.AnyRequest) error { time.Sleep(100 * time.Microsecond); return nil })
+		p.stores[0].after.set(delays(100 * time.Microsecond))
 		r := request(WaitForever)
 		r.Renew = false
 		h := hold(t, p.engines[0], r)
@@ -35,44 +33,30 @@ func TestKeyOfOwnLostLeaseIsNotPolledWithoutPause(t *testing.T) {
 
 // The store skips a waiter that joins its queue before the process listens.
 func TestWaiterJoinsOnceItListens(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct{ connecting, joins time.Duration }{
-		"soon":                 {10 * time.Millisecond, 10 * time.Millisecond},
-		"not within a command": {time.Minute, bound}, // then it checks the key at short intervals
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(2)
-				p.stores[1].connecting = test.connecting
-				h := hold(t, p.engines[0], request(0))
-				begun := time.Now()
-				waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
-				time.Sleep(bound)
-				synctest.Wait()
-				if joined := p.stores[1].times("enqueue"); len(joined) == 0 || joined[0].Sub(begun) != test.joins {
-					t.Errorf("joined at %v, want after %v", joined, test.joins)
-				}
-				release(t, h)
-				time.Sleep(2 * time.Minute)
-				p.checkIdle(t)
-			})
-		})
-	}
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(2)
+		p.stores[1].connecting = 10 * time.Millisecond
+		h := hold(t, p.engines[0], request(0))
+		begun := time.Now()
+		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
+		sleep(bound)
+		if joined := p.stores[1].times("enqueue"); len(joined) == 0 || joined[0].Sub(begun) != p.stores[1].connecting {
+			t.Errorf("joined at %v", joined)
+		}
+		release(t, h)
+		p.checkIdle(t)
+	})
 }
 
 // A process that cannot listen checks the key at short intervals. It waits for its
 // subscription once.
 func TestWaiterWithoutSubscriptionPolls(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		s.connecting = time.Hour
 		s.set("k", "other:1", time.Minute)
 		begun := time.Now()
-		if _, err := e.Acquire(t.Context(), request(2*time.Second)); reasonOf(t, err) != TimedOut {
-			t.Errorf("%v", err)
-		}
+		refuses(t, e, request(2*time.Second), TimedOut)
 		at := s.times("enqueue")
 		if len(at) < 5 || at[0].Sub(begun) != bound {
 			t.Fatalf("asked %d times, first at %v", len(at), at)
@@ -86,18 +70,28 @@ func TestWaiterWithoutSubscriptionPolls(t *testing.T) {
 	})
 }
 
-// A process listens as soon as a caller waits behind a holder of this process. Otherwise
-// it would not learn whether other processes wait.
-func TestWaiterBehindOwnHolderListens(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		h := hold(t, e, request(0))
-		waiting(t, e, request(WaitForever), func(*Hold) {})
-		if s.listening != 1 {
-			t.Errorf("%d subscriptions", s.listening)
-		}
-		release(t, h)
+// A holder of a lost lease keeps its queue from being recycled. A waiter that comes after the
+// queue was idle has to listen again.
+func TestWaiterListensAgainAfterIdleQueueOfLostLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(2)
+		lost := hold(t, p.engines[0], request(0))
+		p.server.set("k", "", 0)
+		<-lost.Context().Done()
+		other := hold(t, p.engines[1], request(0))
+		refuses(t, p.engines[0], request(time.Second), TimedOut)
 		synctest.Wait()
+		if p.stores[0].listens() {
+			t.Fatal("the idle queue listens")
+		}
+		begun, served := time.Now(), time.Time{}
+		waiting(t, p.engines[0], request(WaitForever), func(*Hold) { served = time.Now() })
+		release(t, other)
+		synctest.Wait()
+		if served != begun {
+			t.Errorf("served after %v", served.Sub(begun))
+		}
+		_, _ = lost.Release(context.Background())
+		p.checkIdle(t)
 	})
 }

@@ -18,9 +18,7 @@ func TestNestedTurnsAreKeptUntilTheyEnd(t *testing.T) {
 	if _, kept := h.nested[left]; !kept || len(h.nested) != 1 {
 		t.Errorf("%d turns are kept after one of two was released", len(h.nested))
 	}
-	if loss, err := h.Release(t.Context()); loss != NotLost || err != nil {
-		t.Errorf("release: %v, %v", loss, err)
-	}
+	releaseLost(t, h, NotLost)
 	if len(h.nested) != 0 || left.Context().Err() == nil {
 		t.Errorf("%d turns are kept after the release of the hold", len(h.nested))
 	}
@@ -71,22 +69,16 @@ func TestEndedHoldsHaveNoNestedTurns(t *testing.T) {
 	t.Parallel()
 	e, _, _ := newEngine()
 	h := hold(t, e, request(0))
-	if loss, err := h.Release(t.Context()); loss != NotLost || err != nil {
-		t.Errorf("release: %v, %v", loss, err)
-	}
+	releaseLost(t, h, NotLost)
 	if n := h.Nest(context.WithoutCancel(h.Context())); n != nil || len(h.nested) != 0 {
 		t.Error("a released hold has a turn")
 	}
 	lost := hold(t, e, request(0))
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	_ = e.Close(over)
+	_ = e.Close(canceledContext())
 	if n := lost.Nest(t.Context()); n != nil || len(lost.nested) != 0 {
 		t.Error("a lost hold has a turn")
 	}
-	if loss, _ := lost.Release(t.Context()); loss != Closed {
-		t.Errorf("the loss is %v", loss)
-	}
+	releaseLost(t, lost, Closed)
 	_ = e.Close(t.Context())
 }
 

@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,33 +10,14 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// longer returns a request with a TTL that makes the engine renew a lease of the other
-// tests before it is passed on.
-func longer(wait time.Duration) Request {
-	r := request(wait)
-	r.TTL = time.Minute
-	return r
-}
-
 // While a lease is renewed before a pass it has no holder. Close gives up in that
 // moment: the holder that has released the lease gets no loss.
 func TestCloseDuringRenewalBeforePassLosesNoHolder(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		h := hold(t, e, request(0))
-		refused := make(chan error, 1)
-		go func() {
-			_, err := e.Acquire(t.Context(), longer(WaitForever))
-			refused <- err
-		}()
-		synctest.Wait()
-		s.before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "renew" {
-				time.Sleep(time.Second)
-			}
-			return nil
-		})
+		refused := acquiring(t, e, longer(WaitForever))
+		s.before.set(delays(time.Second, "renew"))
 		release(t, h)
 		if err := e.Close(canceledContext()); err == nil {
 			t.Error("closed during a renewal")
@@ -69,38 +47,30 @@ func TestFaultOfHandOffReachesWaiter(t *testing.T) {
 		"the renewal before a pass": {"renew", 0, longer(2 * time.Second)},
 		"the release":               {"release", time.Second, request(2 * time.Second)}, // the budget is spent
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(1)
-				h := hold(t, p.engines[0], request(0))
-				refused := make(chan error, 1)
-				go func() {
-					_, err := p.engines[0].Acquire(t.Context(), test.next)
-					refused <- err
-				}()
-				synctest.Wait()
-				time.Sleep(test.held)
-				p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-					if transition == test.fails {
-						return errDown
-					}
-					time.Sleep(3 * time.Second)
-					return nil
-				})
-				h.BeginRelease()
-				err := <-refused
-				if reason := reasonOf(t, err); reason != Unavailable {
-					t.Errorf("refused with %v, want %v", reason, Unavailable)
+		row(t, name, func(t *testing.T) {
+			p := newProcesses(1)
+			h := hold(t, p.engines[0], request(0))
+			refused := acquiring(t, p.engines[0], test.next)
+			time.Sleep(test.held)
+			p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
+				if transition == test.fails {
+					return errDown
 				}
-				var refusal *Refusal
-				if errors.As(err, &refusal) && !errors.Is(refusal.Fault, errDown) {
-					t.Errorf("fault %v, want %v", refusal.Fault, errDown)
-				}
-				p.stores[0].before.set(nil)
-				time.Sleep(time.Minute)
-				p.checkIdle(t)
+				time.Sleep(3 * time.Second)
+				return nil
 			})
+			h.BeginRelease()
+			err := <-refused
+			if reason := reasonOf(t, err); reason != Unavailable {
+				t.Errorf("refused with %v, want %v", reason, Unavailable)
+			}
+			var refusal *Refusal
+			if errors.As(err, &refusal) && !errors.Is(refusal.Fault, errDown) {
+				t.Errorf("fault %v, want %v", refusal.Fault, errDown)
+			}
+			p.stores[0].before.set(nil)
+			time.Sleep(time.Minute)
+			p.checkIdle(t)
 		})
 	}
 }
@@ -108,8 +78,7 @@ func TestFaultOfHandOffReachesWaiter(t *testing.T) {
 // The renewal before a pass finds the key taken. The schedule drops the lease, so
 // that no timer keeps the engine in memory after Close.
 func TestCloseAfterFailedPassLeavesNoTimer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		e := p.engines[0]
 		h := hold(t, e, request(0))
@@ -121,9 +90,7 @@ func TestCloseAfterFailedPassLeavesNoTimer(t *testing.T) {
 		if got := p.stores[0].transitions(); !slices.Equal(got[:3], []string{"take", "renew", "enqueue"}) {
 			t.Errorf("transitions %v: a lease that is gone is not released", got)
 		}
-		if err := e.Close(t.Context()); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		closes(t, e)
 		if e.schedule.timer.Stop() {
 			t.Error("the timer of the schedule was running after Close")
 		}
@@ -142,89 +109,52 @@ func TestPassWhileLeaseWaitsForRenewal(t *testing.T) {
 		"with renewal":    {true, 0, 1},
 		"without renewal": {false, 1, 1}, // one before the pass
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e, s, _ := newEngine()
-				const outage = 2 * time.Second
-				s.before.set(func(transition string, r storetest.AnyRequest) error {
-					if transition == "renew" && strings.HasPrefix(r.Key, "slow") {
-						time.Sleep(outage)
-					}
-					return nil
-				})
-				slow := request(0)
-				for i := range maxRenewals {
-					slow.Key = "slow" + strconv.Itoa(i)
-					hold(t, e, slow)
-				}
-				time.Sleep(20 * time.Millisecond) // those leases are due before
-				h := hold(t, e, request(0))
-				granted := time.Now()
-				passed := make(chan *Hold, 1)
-				next := request(WaitForever)
-				next.Renew = test.renew
-				go func() {
-					successor, err := e.Acquire(t.Context(), next)
-					if err != nil {
-						t.Errorf("waiter: %v", err)
-					}
-					passed <- successor
-				}()
-				synctest.Wait()
-				h.shard.mu.Lock()
-				h.lease.budget.unlimited = true // otherwise the lease would go back to the store
-				h.shard.mu.Unlock()
-				time.Sleep(time.Until(granted.Add(request(0).TTL/3 + outage/2)))
-				if n := len(renewalsOf(s, h.Token())); n != 0 {
-					t.Fatalf("%d renewals: the lease does not wait for its renewal", n)
-				}
-				release(t, h)
-				successor := <-passed
-				synctest.Wait()
-				if n := len(renewalsOf(s, h.Token())); n != test.afterPass {
-					t.Errorf("%d renewals at the pass, want %d", n, test.afterPass)
-				}
-				time.Sleep(outage)
+		row(t, name, func(t *testing.T) {
+			e, s, _ := newEngine()
+			const outage = 2 * time.Second
+			fillRenewals(t, e, s, outage)
+			h := hold(t, e, request(0))
+			granted := time.Now()
+			passed := make(chan *Hold, 1)
+			next := request(WaitForever)
+			next.Renew = test.renew
+			go func() { passed <- hold(t, e, next) }()
+			synctest.Wait()
+			passesUnlimited(h)
+			time.Sleep(time.Until(granted.Add(request(0).TTL/3 + outage/2)))
+			if n := len(renewalsOf(s, h.Token())); n != 0 {
+				t.Fatalf("%d renewals: the lease does not wait for its renewal", n)
+			}
+			release(t, h)
+			successor := <-passed
+			synctest.Wait()
+			if n := len(renewalsOf(s, h.Token())); n != test.afterPass {
+				t.Errorf("%d renewals at the pass, want %d", n, test.afterPass)
+			}
+			time.Sleep(outage)
+			if n := len(renewalsOf(s, h.Token())); n != test.afterTurn {
+				t.Errorf("%d renewals after the outage, want %d", n, test.afterTurn)
+			}
+			if !test.renew {
+				<-successor.Context().Done()
 				if n := len(renewalsOf(s, h.Token())); n != test.afterTurn {
-					t.Errorf("%d renewals after the outage, want %d", n, test.afterTurn)
+					t.Errorf("%d renewals at the end of the lease, want %d", n, test.afterTurn)
 				}
-				if !test.renew {
-					<-successor.Context().Done()
-					if n := len(renewalsOf(s, h.Token())); n != test.afterTurn {
-						t.Errorf("%d renewals at the end of the lease, want %d", n, test.afterTurn)
-					}
-				}
-				successor.BeginRelease()
-				_ = e.Close(canceledContext())
-				time.Sleep(time.Hour)
-			})
+			}
+			successor.BeginRelease()
+			_ = e.Close(canceledContext())
+			time.Sleep(time.Hour)
 		})
 	}
-}
-
-// renewalsOf returns when renewals of a token were applied.
-func renewalsOf(s *fakeStore, token string) (at []time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.calls {
-		if c.transition == "renew" && c.token == token {
-			at = append(at, c.at)
-		}
-	}
-	return at
 }
 
 // The caller for which the queue asked has left, and the lease is renewed for the next
 // one. Meanwhile a nowait caller is refused at once. The queue is reused afterwards.
 func TestKeyIsBusyDuringRenewalBeforeGrant(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.after.set(func(string, storetest.AnyRequest) error { time.Sleep(bound / 2); return nil })
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = e.Acquire(ctx, request(WaitForever)) }()
-		synctest.Wait()
+		s.after.set(delays(bound / 2))
+		cancel := leaving(t, e, request(WaitForever))
 		waiting(t, e, longer(WaitForever), func(*Hold) {})
 		cancel()
 		time.Sleep(bound/2 + time.Millisecond)
@@ -233,9 +163,7 @@ func TestKeyIsBusyDuringRenewalBeforeGrant(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 		time.Sleep(time.Second)
-		if want := []string{"take", "renew", "release"}; !slices.Equal(s.transitions(), want) {
-			t.Errorf("transitions %v, want %v", s.transitions(), want)
-		}
+		s.checkTransitions(t, "take", "renew", "release")
 		shard := e.shardOf("k")
 		shard.mu.Lock()
 		defer shard.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -15,11 +14,8 @@ import (
 // with -race.
 func TestWaitingEventReadsNoRecycledQueue(t *testing.T) {
 	t.Parallel()
-	s := newFakeStore(newFakeServer(), "me")
-	e := New(s, Config{
-		Process: "me", Bound: bound, MaxTotalWaiters: 10,
-		Hooks: Hooks{Observe: func(Event) {}, Cause: func(l Loss) error { return lossError{l} }},
-	})
+	e, s, _ := newEngine()
+	e.hooks.Observe = func(Event) {}
 	s.set("k", "other:1", time.Hour)
 	var group sync.WaitGroup
 	var errs [2]error
@@ -107,8 +103,7 @@ func TestBusyQueueDropsFirstHolder(t *testing.T) {
 
 // A shard keeps a few queues for reuse. They refer to no record, no context and no hold.
 func TestRecycledQueuesAreEmpty(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, _, _ := newEngine()
 		var holds []*Hold
 		for i := range 64 * shardCount { // enough for each shard
@@ -129,5 +124,38 @@ func TestRecycledQueuesAreEmpty(t *testing.T) {
 				}
 			}
 		})
+	})
+}
+
+// A queue is reused for another key. Holds of its old key do not touch it.
+func TestOldHoldDoesNotTouchReusedQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		old := hold(t, e, request(0))
+		token, until, ctx := old.Token(), old.ValidUntil(), old.Context()
+		release(t, old)
+		if n := e.queueCount(); n != 0 {
+			t.Fatalf("%d queues", n)
+		}
+		r := request(0)
+		for e.shardOf(r.Key) != e.shardOf("k") || r.Key == "k" {
+			r.Key += "k"
+		}
+		time.Sleep(time.Second)
+		now := hold(t, e, r)
+		if now.lease.queue != old.lease.queue {
+			t.Fatal("the queue is not reused")
+		}
+		if old.Token() != token || !old.ValidUntil().Equal(until) || ctx.Err() == nil || old.Alive() {
+			t.Errorf("the old hold: %q until %v, %v, alive %v", old.Token(), old.ValidUntil(), ctx.Err(), old.Alive())
+		}
+		if loss, err := old.Extend(t.Context(), time.Hour); loss != Taken || err != nil {
+			t.Errorf("extend: %v, %v", loss, err)
+		}
+		release(t, old) // a second time
+		if !now.Alive() || now.Context().Err() != nil || s.value(r.Key) != now.Token() {
+			t.Error("the new one is gone")
+		}
+		release(t, now)
 	})
 }

@@ -1,12 +1,11 @@
 package engine
 
 import (
-	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
@@ -29,8 +28,7 @@ func holdMany(t *testing.T, e *Engine) []*Hold {
 
 // Leases that are due together are all renewed, but not all at the same time.
 func TestSimultaneousRenewalsAreLimited(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		holds := holdMany(t, e)
 		var mu sync.Mutex
@@ -54,8 +52,7 @@ func TestSimultaneousRenewalsAreLimited(t *testing.T) {
 				time.AfterFunc(request(0).TTL/3+50*time.Millisecond, func() { release(t, holds[manyLeases-1-i]) })
 			}
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		sleep(time.Minute)
 		mu.Lock()
 		if most != maxRenewals {
 			t.Errorf("%d renewals at a time, want %d", most, maxRenewals)
@@ -79,37 +76,10 @@ func TestSimultaneousRenewalsAreLimited(t *testing.T) {
 	})
 }
 
-// Renewals that hang do not delay the report of a loss.
-func TestHangingRenewalsDoNotDelayLosses(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, _ := newEngine()
-		begun := time.Now()
-		holds := holdMany(t, e)
-		s.before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "renew" {
-				time.Sleep(time.Minute)
-			}
-			return nil
-		})
-		for _, h := range holds {
-			<-h.Context().Done()
-			if got := time.Since(begun); got != validity {
-				t.Fatalf("loss after %v, want %v", got, validity)
-			}
-		}
-		for _, h := range holds {
-			_, _ = h.Release(context.Background())
-		}
-		time.Sleep(time.Hour)
-	})
-}
-
 // Renewals of a server that does not answer, such as one node of a Cluster, do not keep
 // the leases of other servers from being renewed.
 func TestSilentServerDoesNotStopOtherRenewals(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
 		r := request(0)
 		r.TTL = time.Second
@@ -136,51 +106,26 @@ func TestSilentServerDoesNotStopOtherRenewals(t *testing.T) {
 	})
 }
 
-// A lease is in the queue of the renewalLimiter at most once.
+// A lease that is passed on while it waits for its renewal is in the queue of the renewalLimiter once.
 func TestLeaseWaitsForRenewalOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.before.set(func(name string, r storetest.AnyRequest) error {
-			if name == "renew" && strings.HasPrefix(r.Key, "dead") {
-				time.Sleep(time.Minute)
-			}
-			return nil
-		})
-		r := request(0)
-		for i := range maxRenewals {
-			r.Key = "dead" + strconv.Itoa(i)
-			hold(t, e, r)
+		fillRenewals(t, e, s, time.Minute)
+		h := hold(t, e, request(0))
+		for range 50 {
+			waiting(t, e, request(WaitForever), func(*Hold) { time.Sleep(5 * time.Millisecond) })
 		}
-		r.Key = "k"
-		first := hold(t, e, r)
-		time.Sleep(50 * time.Millisecond)
-		for range 900 {
-			r := request(WaitForever)
-			go func() {
-				if h, err := e.Acquire(t.Context(), r); err == nil {
-					time.Sleep(5 * time.Millisecond)
-					_, _ = h.Release(t.Context())
-				}
-			}()
-			synctest.Wait()
-		}
-		r.Key = "k"
-		time.Sleep(r.TTL/3 - time.Millisecond)
-		release(t, first)
-		time.Sleep(4400 * time.Millisecond)
-		synctest.Wait()
+		passesUnlimited(h)
+		time.Sleep(request(0).TTL/3 + time.Millisecond)
+		release(t, h)
+		time.Sleep(100 * time.Millisecond)
 		e.renewals.mu.Lock()
-		n, mine := len(e.renewals.waiting), 0
-		for _, l := range e.renewals.waiting {
-			if l.queue.key == "k" {
-				mine++
-			}
-		}
+		n := len(slices.DeleteFunc(slices.Clone(e.renewals.waiting), func(l *lease) bool { return l != h.lease }))
 		e.renewals.mu.Unlock()
-		if mine > 1 {
-			t.Errorf("%d times, of %d", mine, n)
+		if n != 1 {
+			t.Errorf("%d times in the queue", n)
 		}
+		time.Sleep(time.Second) // all are served
 		_ = e.Close(canceledContext())
 		time.Sleep(time.Hour)
 	})
@@ -189,24 +134,12 @@ func TestLeaseWaitsForRenewalOnce(t *testing.T) {
 // A lease that waits for its renewal is renewed for the next holder by a command of its own.
 // It keeps its place, and the time of its final renewal.
 func TestLeaseThatWaitsForRenewalIsPassedOn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.before.set(func(name string, r storetest.AnyRequest) error {
-			if name == "renew" && strings.HasPrefix(r.Key, "dead") {
-				time.Sleep(time.Hour)
-			}
-			return nil
-		})
+		fillRenewals(t, e, s, time.Hour)
 		r := request(0)
-		for i := range maxRenewals {
-			r.Key = "dead" + strconv.Itoa(i)
-			hold(t, e, r)
-		}
-		time.Sleep(50 * time.Millisecond)
-		r.Key = "k"
 		first := hold(t, e, r)
-		waitsUnlimited(t, e)
+		passesUnlimited(first)
 		longer := request(WaitForever)
 		longer.TTL = 2 * r.TTL
 		waiting(t, e, longer, func(h *Hold) {
@@ -220,5 +153,37 @@ func TestLeaseThatWaitsForRenewalIsPassedOn(t *testing.T) {
 		time.Sleep(3 * longer.TTL)
 		_ = e.Close(canceledContext())
 		time.Sleep(2 * time.Hour)
+	})
+}
+
+// The renewals of other leases hang. A lease that waits for them is still renewed, two
+// command bounds before its end.
+func TestLeaseIsRenewedBeforeEndWhileOthersHang(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		fillRenewals(t, e, s, time.Minute)
+		granted := time.Now()
+		h := hold(t, e, request(0))
+		time.Sleep(request(0).TTL)
+		if !h.Alive() {
+			t.Error("the lease was lost")
+		}
+		times := renewalsOf(s, h.Token())
+		if len(times) == 0 {
+			t.Fatal("no renewal")
+		}
+		if got, want := times[0].Sub(granted), validity-2*bound; got != want {
+			t.Errorf("renewed after %v, want %v", got, want)
+		}
+		time.Sleep(2 * time.Minute) // its turns in the queue come meanwhile
+		times = renewalsOf(s, h.Token())
+		for i := range len(times) - 1 {
+			if gap := times[i+1].Sub(times[i]); gap < time.Second {
+				t.Errorf("renewal %d is sent %v after the one before it", i+1, gap)
+			}
+		}
+		h.BeginRelease()
+		_ = e.Close(canceledContext())
+		time.Sleep(time.Hour)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -40,8 +39,7 @@ func counts(s *fakeStore) map[string]int {
 
 // Each reader has a token, a lease and a release of its own, and gets in with one command.
 func TestReadersHoldBesideEachOther(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		tokens := make(map[string]bool)
 		var holds []*Hold
@@ -71,24 +69,19 @@ func TestReadersHoldBesideEachOther(t *testing.T) {
 
 // A request for an exclusive lease is not reported as shared, and is refused beside readers.
 func TestExclusiveCallerIsRefusedBesideReaders(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		reader := hold(t, p.engines[0], sharing(store.Unlimited, 0))
 		for i, e := range p.engines {
-			if _, err := e.Acquire(t.Context(), request(0)); reasonOf(t, err) != Busy {
-				t.Errorf("process %d: %v", i, err)
-			}
+			refuses(t, e, request(0), Busy)
 			if refused := p.events[i].of(Refused); len(refused) != 1 || refused[0].Shared {
 				t.Errorf("process %d: events %+v", i, refused)
 			}
 		}
 		release(t, reader)
 		writer := hold(t, p.engines[0], request(0))
-		for i, e := range p.engines {
-			if _, err := e.Acquire(t.Context(), sharing(store.Unlimited, 0)); reasonOf(t, err) != Busy {
-				t.Errorf("process %d: a reader beside a writer: %v", i, err)
-			}
+		for _, e := range p.engines {
+			refuses(t, e, sharing(store.Unlimited, 0), Busy)
 		}
 		release(t, writer)
 		p.checkIdle(t)
@@ -99,23 +92,20 @@ func TestExclusiveCallerIsRefusedBesideReaders(t *testing.T) {
 func TestPermitsAreLimited(t *testing.T) {
 	t.Parallel()
 	for name, holders := range map[string]int{"in one process": 0, "in two processes": 1} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(2)
-				holds := append(holdAll(t, p.engines[0], sharing(5, 0), 3), holdAll(t, p.engines[holders], sharing(5, 0), 2)...)
-				before := len(p.stores[0].transitions())
-				_, err := p.engines[0].Acquire(t.Context(), sharing(5, 0))
-				if commands := len(p.stores[0].transitions()) - before; reasonOf(t, err) != Busy || commands != holders {
-					t.Errorf("the sixth: %v, after %d commands", err, commands)
-				}
-				release(t, holds[0])
-				holds[0] = hold(t, p.engines[1], sharing(5, 0))
-				for _, h := range holds {
-					release(t, h)
-				}
-				p.checkIdle(t)
-			})
+		row(t, name, func(t *testing.T) {
+			p := newProcesses(2)
+			holds := append(holdAll(t, p.engines[0], sharing(5, 0), 3), holdAll(t, p.engines[holders], sharing(5, 0), 2)...)
+			before := len(p.stores[0].transitions())
+			_, err := p.engines[0].Acquire(t.Context(), sharing(5, 0))
+			if commands := len(p.stores[0].transitions()) - before; reasonOf(t, err) != Busy || commands != holders {
+				t.Errorf("the sixth: %v, after %d commands", err, commands)
+			}
+			release(t, holds[0])
+			holds[0] = hold(t, p.engines[1], sharing(5, 0))
+			for _, h := range holds {
+				release(t, h)
+			}
+			p.checkIdle(t)
 		})
 	}
 }
@@ -132,47 +122,44 @@ func TestTriesAtOnceGetAllPermits(t *testing.T) {
 		"beside leases of another process":                   {1, func(n int) time.Duration { return time.Duration(n) * time.Millisecond }},
 		"beside leases of another process, in reverse order": {1, func(n int) time.Duration { return time.Duration(10-n) * time.Millisecond }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(2)
-				e, s := p.engines[0], p.stores[0]
-				others := holdAll(t, p.engines[test.holder], sharing(5, 0), 2)
-				var mu sync.Mutex
-				replies := 0
-				s.after.set(func(string, storetest.AnyRequest) error {
-					mu.Lock()
-					replies++
-					wait := test.delay(replies)
-					mu.Unlock()
-					time.Sleep(wait)
-					return nil
-				})
-				won := 0
-				var group sync.WaitGroup
-				for range 9 {
-					group.Go(func() {
-						h, err := e.Acquire(t.Context(), sharing(5, 0))
-						mu.Lock()
-						defer mu.Unlock()
-						if err == nil {
-							won++
-							others = append(others, h)
-						} else if reasonOf(t, err) != Busy {
-							t.Error(err)
-						}
-					})
-				}
-				group.Wait()
-				if won != 3 {
-					t.Errorf("%d tries won, want 3", won)
-				}
-				s.after.set(nil)
-				for _, h := range others {
-					release(t, h)
-				}
-				p.checkIdle(t)
+		row(t, name, func(t *testing.T) {
+			p := newProcesses(2)
+			e, s := p.engines[0], p.stores[0]
+			others := holdAll(t, p.engines[test.holder], sharing(5, 0), 2)
+			var mu sync.Mutex
+			replies := 0
+			s.after.set(func(string, storetest.AnyRequest) error {
+				mu.Lock()
+				replies++
+				wait := test.delay(replies)
+				mu.Unlock()
+				time.Sleep(wait)
+				return nil
 			})
+			won := 0
+			var group sync.WaitGroup
+			for range 9 {
+				group.Go(func() {
+					h, err := e.Acquire(t.Context(), sharing(5, 0))
+					mu.Lock()
+					defer mu.Unlock()
+					if err == nil {
+						won++
+						others = append(others, h)
+					} else if reasonOf(t, err) != Busy {
+						t.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			if won != 3 {
+				t.Errorf("%d tries won, want 3", won)
+			}
+			s.after.set(nil)
+			for _, h := range others {
+				release(t, h)
+			}
+			p.checkIdle(t)
 		})
 	}
 }
@@ -180,15 +167,12 @@ func TestTriesAtOnceGetAllPermits(t *testing.T) {
 // A try does not pass a writer that waits, and is refused at once behind waiting readers of
 // its process.
 func TestTryDoesNotPassWaitingHead(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(3)
 		reader := hold(t, p.engines[0], sharing(store.Unlimited, 0))
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) { time.Sleep(time.Second) })
-		for i, e := range p.engines {
-			if _, err := e.Acquire(t.Context(), sharing(store.Unlimited, 0)); reasonOf(t, err) != Busy {
-				t.Errorf("process %d: %v", i, err)
-			}
+		for _, e := range p.engines {
+			refuses(t, e, sharing(store.Unlimited, 0), Busy)
 		}
 		waiting(t, p.engines[2], sharing(store.Unlimited, WaitForever), func(*Hold) {})
 		before := len(p.stores[2].transitions())
@@ -204,27 +188,21 @@ func TestTryDoesNotPassWaitingHead(t *testing.T) {
 
 // The end of one shared lease costs its own holder only.
 func TestLossOfSharedLeaseCostsOneHolder(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		holds := holdAll(t, p.engines[0], sharing(3, 0), 3)
 		lost := holds[1]
-		p.server.mu.Lock()
-		delete(p.server.phases["k"].leases, lost.Token())
-		p.server.mu.Unlock()
+		p.server.locked(func() { delete(p.server.phases["k"].leases, lost.Token()) })
 		served := false
 		waiting(t, p.engines[0], sharing(3, WaitForever), func(*Hold) { served = true })
-		time.Sleep(lost.request.TTL / 2)
-		synctest.Wait()
+		sleep(lost.request.TTL / 2)
 		if !served || lost.Alive() || !holds[0].Alive() || !holds[2].Alive() {
 			t.Errorf("the waiter is served: %v; alive: %v, %v, %v", served, holds[0].Alive(), lost.Alive(), holds[2].Alive())
 		}
 		if events := p.events[0].of(Lost); len(events) != 1 || !events[0].Shared || events[0].Loss != Taken {
 			t.Errorf("losses %+v", events)
 		}
-		if loss, _ := lost.Release(t.Context()); loss != Taken {
-			t.Errorf("the release after the loss: %v", loss)
-		}
+		releaseLost(t, lost, Taken)
 		release(t, holds[0])
 		release(t, holds[2])
 		p.checkIdle(t)
@@ -233,8 +211,7 @@ func TestLossOfSharedLeaseCostsOneHolder(t *testing.T) {
 
 // Each shared lease is renewed, and expires by itself.
 func TestSharedLeasesExpireByThemselves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		short := sharing(store.Unlimited, 0)
 		short.TTL, short.Renew = time.Second, false
@@ -255,8 +232,7 @@ func TestSharedLeasesExpireByThemselves(t *testing.T) {
 
 // The limit of an attempt is exclusive, whatever the request says.
 func TestAttemptIsNeverShared(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		e, s, events := newEngine()
 		r := attempt("f", 0)
 		r.Limit = store.Unlimited
@@ -270,17 +246,5 @@ func TestAttemptIsNeverShared(t *testing.T) {
 				t.Errorf("event %+v", event)
 			}
 		}
-	})
-}
-
-// MinHold has no effect on a shared lease.
-func TestSharedLeaseIsNotKept(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(1)
-		r := sharing(2, 0)
-		r.MinHold = time.Minute
-		release(t, hold(t, p.engines[0], r))
-		p.checkIdle(t)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -16,64 +15,36 @@ import (
 func TestWaitingReadersGoInTogether(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []store.Limit{store.Unlimited, 1000} {
-		t.Run(fmt.Sprintf("limit %d", limit), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(2)
-				writer := hold(t, p.engines[0], request(0))
-				const n = 3 * maxAcquiring
-				var in atomic.Int64
-				for i := range n {
-					waiting(t, p.engines[i%2], sharing(limit, WaitForever), func(*Hold) {
-						in.Add(1)
-						time.Sleep(100 * time.Millisecond)
-						in.Add(-1)
-					})
-				}
-				if queue := len(p.server.queue("k")); queue != 2*maxAcquiring {
-					t.Errorf("%d tokens in the store's queue, want %d", queue, 2*maxAcquiring)
-				}
-				release(t, writer)
-				time.Sleep(50 * time.Millisecond)
-				synctest.Wait()
-				if got := in.Load(); got != n {
-					t.Errorf("%d of %d at once", got, n)
-				}
-				time.Sleep(time.Second)
-				p.checkIdle(t)
-			})
+		row(t, fmt.Sprintf("limit %d", limit), func(t *testing.T) {
+			p := newProcesses(2)
+			writer := hold(t, p.engines[0], request(0))
+			const n = 3 * maxAcquiring
+			var in atomic.Int64
+			for i := range n {
+				waiting(t, p.engines[i%2], sharing(limit, WaitForever), func(*Hold) {
+					in.Add(1)
+					time.Sleep(100 * time.Millisecond)
+					in.Add(-1)
+				})
+			}
+			if queue := len(p.server.queue("k")); queue != 2*maxAcquiring {
+				t.Errorf("%d tokens in the store's queue, want %d", queue, 2*maxAcquiring)
+			}
+			release(t, writer)
+			sleep(50 * time.Millisecond)
+			if got := in.Load(); got != n {
+				t.Errorf("%d of %d at once", got, n)
+			}
+			time.Sleep(time.Second)
+			p.checkIdle(t)
 		})
 	}
-}
-
-// A process takes no more than maxAcquiring places in the store's queue, also when it gives a
-// lease back for callers that wait.
-func TestReleaseTakesNoPlaceBeyondMaxAcquiring(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(2)
-		reader, other := hold(t, p.engines[0], sharing(store.Unlimited, 0)), hold(t, p.engines[1], sharing(store.Unlimited, 0))
-		waiting(t, p.engines[1], request(WaitForever), func(*Hold) {})
-		for range 2 * maxAcquiring {
-			waiting(t, p.engines[0], sharing(store.Unlimited, WaitForever), func(*Hold) { time.Sleep(time.Second) })
-		}
-		time.Sleep(maxPassTime) // the budget is spent
-		release(t, reader)
-		synctest.Wait()
-		if queue := len(p.server.queue("k")); queue != 1+maxAcquiring {
-			t.Errorf("%d tokens in the store's queue, want %d", queue, 1+maxAcquiring)
-		}
-		release(t, other)
-		time.Sleep(5 * time.Second)
-		p.checkIdle(t)
-	})
 }
 
 // Two leases go back at the same moment, and one caller waits. Only one of them takes a place
 // for it in the store's queue.
 func TestReleasesTakeOnePlaceForOneCaller(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		holds := holdAll(t, p.engines[0], sharing(2, 0), 2)
 		var served atomic.Bool
@@ -138,5 +109,36 @@ func TestAcquiringQueuesAreLimited(t *testing.T) {
 				t.Errorf("%+v, acquires %v: needed %v", test, acquires, got)
 			}
 		}
+	}
+}
+
+// A permit costs the same however many permits of the key are held in this process, and
+// however many callers wait.
+func BenchmarkPermit(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint("permits=", n), func(b *testing.B) {
+			e, _, _ := newEngine()
+			l := e.rootOf(e.shardOf("k"), "k").listOf(store.Limit(n + 1))
+			for range n {
+				l.idleQueue().setState(held)
+				w := &waiter{hold: &Hold{}}
+				l.push(w)
+				l.queued++
+				w.queued = true
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				l.idleQueue().setState(held)
+				if left, w := l.placesLeft(), l.firstUnqueued(); left != 0 || w != nil {
+					b.Fatalf("%d places are left, and the first waiter is %p", left, w)
+				}
+				released := l.queues[n/2]
+				released.setState(idle)
+				released.recycle()
+			}
+			if len(l.queues) != n || l.placesLeft() != 1 {
+				b.Errorf("%d queues, %d places are left", len(l.queues), l.placesLeft())
+			}
+		})
 	}
 }

@@ -9,28 +9,29 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
+// fencedSharing returns a request for a shared lease with a fencing number.
+func fencedSharing(limit store.Limit) Request {
+	r := sharing(limit, WaitForever)
+	r.Fencing = true
+	return r
+}
+
 // All leases of a phase have one number, also those that pass, and that of a process which
 // asked without Fencing before. The numbers of writers are between those of phases.
 func TestSharedLeasesOfPhaseHaveOneFence(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
-		fenced := func(limit store.Limit) Request {
-			r := sharing(limit, WaitForever)
-			r.Fencing = true
-			return r
-		}
 		var mu sync.Mutex
 		last := int64(0)
 		for range 3 {
 			plain := hold(t, p.engines[0], sharing(3, 0))
-			a, b := hold(t, p.engines[0], fenced(3)), hold(t, p.engines[1], fenced(3))
+			a, b := hold(t, p.engines[0], fencedSharing(3)), hold(t, p.engines[1], fencedSharing(3))
 			number := a.Fence()
 			if plain.Fence() != 0 || number <= last || b.Fence() != number {
 				t.Errorf("numbers %d, %d, %d after %d", plain.Fence(), number, b.Fence(), last)
 			}
 			for range 10 {
-				waiting(t, p.engines[0], fenced(3), func(h *Hold) {
+				waiting(t, p.engines[0], fencedSharing(3), func(h *Hold) {
 					mu.Lock()
 					defer mu.Unlock()
 					if h.Fence() != number {
@@ -43,7 +44,7 @@ func TestSharedLeasesOfPhaseHaveOneFence(t *testing.T) {
 			release(t, a)
 			release(t, b)
 			time.Sleep(time.Second)
-			writer := hold(t, p.engines[1], fenced(store.Exclusive))
+			writer := hold(t, p.engines[1], fencedSharing(store.Exclusive))
 			if writer.Fence() <= number {
 				t.Errorf("the writer has the number %d after %d", writer.Fence(), number)
 			}
@@ -60,11 +61,9 @@ func TestSharedLeasesOfPhaseHaveOneFence(t *testing.T) {
 // A release ends a phase and begins the next one with the same process. Its number is drawn
 // from the store, since other processes may share the new phase.
 func TestKeptSharedLeaseDrawsNewFence(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
-		r := sharing(2, WaitForever)
-		r.Fencing = true
+		r, more := fencedSharing(2), fencedSharing(1)
 		first, second := hold(t, p.engines[0], r), hold(t, p.engines[0], r)
 		var kept *Hold
 		go func() { kept = hold(t, p.engines[0], r) }()
@@ -82,8 +81,6 @@ func TestKeptSharedLeaseDrawsNewFence(t *testing.T) {
 
 		h := hold(t, p.engines[0], r)
 		old := h.Fence()
-		more := sharing(1, WaitForever)
-		more.Fencing = true
 		release(t, h)
 		h = hold(t, p.engines[0], more)
 		go func() { kept = hold(t, p.engines[0], more) }()
@@ -102,11 +99,9 @@ func TestKeptSharedLeaseDrawsNewFence(t *testing.T) {
 // A single permit with Fencing does not pass within the process: each holder gets a number of
 // its own from the store.
 func TestSinglePermitWithFenceDoesNotPass(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
-		r := sharing(1, WaitForever)
-		r.Fencing = true
+		r := fencedSharing(1)
 		h := hold(t, p.engines[0], r)
 		last := h.Fence()
 		for range 5 {

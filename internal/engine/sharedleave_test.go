@@ -15,67 +15,41 @@ import (
 func TestLeavingSharedWaitersLeaveStoreQueue(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"during the pause": 0, "during a request": 100 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(2)
-				writer := hold(t, p.engines[0], request(0))
-				ctx, cancel := context.WithCancel(t.Context())
-				for i := range 10 {
-					if i%2 == 0 {
-						waiting(t, p.engines[1], sharing(store.Unlimited, WaitForever), func(*Hold) {})
-						continue
-					}
-					go func() {
-						if _, err := p.engines[1].Acquire(ctx, sharing(store.Unlimited, WaitForever)); reasonOf(t, err) != TimedOut {
-							t.Errorf("a caller that leaves: %v", err)
-						}
-					}()
-					synctest.Wait()
+		row(t, name, func(t *testing.T) {
+			p := newProcesses(2)
+			writer := hold(t, p.engines[0], request(0))
+			ctx, cancel := context.WithCancel(t.Context())
+			for i := range 10 {
+				if i%2 == 0 {
+					waiting(t, p.engines[1], sharing(store.Unlimited, WaitForever), func(*Hold) {})
+					continue
 				}
-				first := p.server.queue("k")[:5]
-				p.stores[1].before.set(func(transition string, _ storetest.AnyRequest) error {
-					if transition == "enqueue" {
-						time.Sleep(delay)
+				go func() {
+					if _, err := p.engines[1].Acquire(ctx, sharing(store.Unlimited, WaitForever)); reasonOf(t, err) != TimedOut {
+						t.Errorf("a caller that leaves: %v", err)
 					}
-					return nil
-				})
-				p.stores[1].hint("k", "") // all ask again
+				}()
 				synctest.Wait()
-				cancel()
-				time.Sleep(time.Second / 2)
-				if queue := p.server.queue("k"); len(queue) != 5 || delay == 0 && queue[4] != first[4] {
-					t.Errorf("the queue is %v, want %v", queue, first)
-				}
-				release(t, writer)
-				time.Sleep(5 * time.Second)
-				p.checkIdle(t)
-			})
+			}
+			first := p.server.queue("k")[:5]
+			p.stores[1].before.set(delays(delay, "enqueue"))
+			p.stores[1].hint("k", "") // all ask again
+			synctest.Wait()
+			cancel()
+			time.Sleep(time.Second / 2)
+			if queue := p.server.queue("k"); len(queue) != 5 || delay == 0 && queue[4] != first[4] {
+				t.Errorf("the queue is %v, want %v", queue, first)
+			}
+			release(t, writer)
+			time.Sleep(5 * time.Second)
+			p.checkIdle(t)
 		})
 	}
 }
 
-// A lease that is granted to a process in which no caller waits any more goes back.
-func TestSharedGrantWithoutCallerIsReleased(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(1)
-		p.stores[0].after.set(func(string, storetest.AnyRequest) error { time.Sleep(50 * time.Millisecond); return nil })
-		ctx, cancel := context.WithCancel(t.Context())
-		for range 3 {
-			go func() { _, _ = p.engines[0].Acquire(ctx, sharing(5, WaitForever)) }()
-		}
-		synctest.Wait()
-		cancel()
-		time.Sleep(time.Second)
-		p.checkIdle(t)
-	})
-}
-
 // Close refuses the waiters, waits for all holders of shared leases, and reports them.
 func TestCloseWaitsForSharedHolders(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		e := p.engines[0]
 		holds := holdAll(t, e, sharing(3, 0), 3)
@@ -102,35 +76,9 @@ func TestCloseWaitsForSharedHolders(t *testing.T) {
 	})
 }
 
-// A Close that gives up ends all shared leases.
-func TestCloseThatGivesUpEndsSharedLeases(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e, s, events := newEngine()
-		holds := holdAll(t, e, sharing(store.Unlimited, 0), 3)
-		if err := e.Close(canceledContext()); err == nil {
-			t.Error("no error")
-		}
-		if lost := events.of(Lost); len(lost) != 3 || lost[0].Loss != Closed {
-			t.Errorf("losses %+v", lost)
-		}
-		for _, h := range holds {
-			if h.Alive() {
-				t.Error("a lease is alive")
-			}
-			_, _ = h.Release(t.Context())
-		}
-		time.Sleep(time.Minute)
-		if e.queueCount() != 0 || s.value("k") != "" {
-			t.Errorf("left: %d queues, key %q", e.queueCount(), s.value("k"))
-		}
-	})
-}
-
 // The waiters of one key with all limits count together.
 func TestWaitersOfAllLimitsCountTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		e := p.engines[1]
 		atMost := func(limit store.Limit) Request {
@@ -145,9 +93,7 @@ func TestWaitersOfAllLimitsCountTogether(t *testing.T) {
 			}
 		}
 		for _, limit := range []store.Limit{store.Exclusive, store.Unlimited, 3, 4} {
-			if _, err := e.Acquire(t.Context(), atMost(limit)); reasonOf(t, err) != QueueFull {
-				t.Errorf("limit %d: %v", limit, err)
-			}
+			refuses(t, e, atMost(limit), QueueFull)
 		}
 		release(t, writer)
 		time.Sleep(5 * time.Second)
@@ -158,44 +104,18 @@ func TestWaitersOfAllLimitsCountTogether(t *testing.T) {
 	})
 }
 
-// A waiter is refused at the end of its wait if the store does not answer, and a try at once.
-func TestSharedWaiterWithoutStoreEndsWithItsWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(1)
-		p.stores[0].before.set(func(string, storetest.AnyRequest) error { return errDown })
-		for range 3 {
-			if _, err := p.engines[0].Acquire(t.Context(), sharing(2, 0)); reasonOf(t, err) != Unavailable {
-				t.Errorf("a try: %v", err)
-			}
-		}
-		begun := time.Now()
-		if _, err := p.engines[0].Acquire(t.Context(), sharing(2, time.Second)); reasonOf(t, err) != Unavailable || time.Since(begun) != time.Second {
-			t.Errorf("a waiter: %v after %v", err, time.Since(begun))
-		}
-		p.stores[0].before.set(nil)
-		time.Sleep(time.Minute)
-		p.checkIdle(t)
-	})
-}
-
 // A try beside a waiter that was refused before, and whose last request failed, asks the store:
 // it is not known any more that others hold the key.
 func TestTryAfterFaultOfWaiterAsksStore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		writer := hold(t, p.engines[0], request(0))
 		waiting(t, p.engines[1], sharing(store.Unlimited, WaitForever), func(*Hold) {})
-		if _, err := p.engines[1].Acquire(t.Context(), sharing(store.Unlimited, 0)); reasonOf(t, err) != Busy {
-			t.Errorf("a try behind a waiter: %v", err)
-		}
-		p.stores[1].before.set(func(string, storetest.AnyRequest) error { return errDown })
+		refuses(t, p.engines[1], sharing(store.Unlimited, 0), Busy)
+		p.stores[1].before.set(fails(errDown))
 		p.stores[1].hint("k", "")
 		synctest.Wait()
-		if _, err := p.engines[1].Acquire(t.Context(), sharing(store.Unlimited, 0)); reasonOf(t, err) != Unavailable {
-			t.Errorf("a try behind a waiter whose request failed: %v", err)
-		}
+		refuses(t, p.engines[1], sharing(store.Unlimited, 0), Unavailable)
 		p.stores[1].before.set(nil)
 		release(t, writer)
 		time.Sleep(5 * time.Second)
@@ -203,10 +123,10 @@ func TestTryAfterFaultOfWaiterAsksStore(t *testing.T) {
 	})
 }
 
-// Tries during an outage are refused by the faults of their own requests.
-func TestTriesAtOnceAreRefusedByFaults(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+// During an outage tries are refused by the faults of their own requests, and a waiter at the end
+// of its wait.
+func TestSharedCallersInAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return errDown })
 		var tries []<-chan error
@@ -223,6 +143,10 @@ func TestTriesAtOnceAreRefusedByFaults(t *testing.T) {
 			default:
 				t.Errorf("try %d still waits", i)
 			}
+		}
+		begun := time.Now()
+		if refuses(t, p.engines[0], sharing(2, time.Second), Unavailable); time.Since(begun) != time.Second {
+			t.Errorf("a waiter is refused after %v", time.Since(begun))
 		}
 		p.stores[0].before.set(nil)
 		time.Sleep(time.Minute)

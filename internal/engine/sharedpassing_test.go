@@ -17,13 +17,10 @@ import (
 // A writer of the process ends the passes of shared leases to readers that came later, and a
 // reader that came before it is served before it.
 func TestWaitingWriterEndsPassesOfSharedLeases(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], sharing(1, 0))
-		h.shard.mu.Lock()
-		h.lease.budget.unlimited = true // no other process waits
-		h.shard.mu.Unlock()
+		passesUnlimited(h)
 		var order []string
 		wait := func(name string, limit store.Limit) {
 			waiting(t, p.engines[0], sharing(limit, WaitForever), func(*Hold) { order = append(order, name) })
@@ -33,8 +30,7 @@ func TestWaitingWriterEndsPassesOfSharedLeases(t *testing.T) {
 		wait("after", 1)
 		wait("after", 1)
 		release(t, h)
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		sleep(5 * time.Second)
 		if want := []string{"before", "writer", "after", "after"}; !slices.Equal(order, want) {
 			t.Errorf("served in the order %v, want %v", order, want)
 		}
@@ -44,8 +40,7 @@ func TestWaitingWriterEndsPassesOfSharedLeases(t *testing.T) {
 
 // Readers that come back without end do not keep a writer of another process waiting.
 func TestWriterOfAnotherProcessIsNotStarvedByReaders(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		var over atomic.Bool
 		for range 5 {
@@ -60,8 +55,7 @@ func TestWriterOfAnotherProcessIsNotStarvedByReaders(t *testing.T) {
 		}
 		begun := time.Now()
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) { over.Store(true) })
-		time.Sleep(time.Second)
-		synctest.Wait()
+		sleep(time.Second)
 		if !over.Load() {
 			t.Fatalf("the writer waits for %v", time.Since(begun))
 		}
@@ -72,14 +66,11 @@ func TestWriterOfAnotherProcessIsNotStarvedByReaders(t *testing.T) {
 // Shared leases that pass without limit go back to the store once others wait, also those
 // that no hint has named.
 func TestHintOfOneSharedLeaseEndsPassesOfAll(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		holds := holdAll(t, p.engines[0], sharing(2, 0), 2)
 		for _, h := range holds {
-			h.shard.mu.Lock()
-			h.lease.budget.unlimited = true
-			h.shard.mu.Unlock()
+			passesUnlimited(h)
 		}
 		time.Sleep(time.Second)
 		p.stores[0].hint("k", holds[0].Token()) // others wait
@@ -101,13 +92,10 @@ func TestHintOfOneSharedLeaseEndsPassesOfAll(t *testing.T) {
 // A reader that is refused beside readers of its process shows that others wait. So passes
 // end in time, also if no hint arrives.
 func TestRefusedReaderEndsPassesOfItsProcess(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		h := hold(t, p.engines[0], sharing(store.Unlimited, 0))
-		h.shard.mu.Lock()
-		h.lease.budget.unlimited = true
-		h.shard.mu.Unlock()
+		passesUnlimited(h)
 		p.stores[0].hint = func(string, string) {}
 		var written time.Time
 		waiting(t, p.engines[1], request(WaitForever), func(*Hold) { written = time.Now() })
@@ -116,8 +104,7 @@ func TestRefusedReaderEndsPassesOfItsProcess(t *testing.T) {
 		}
 		begun := time.Now()
 		release(t, h)
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
+		sleep(20 * time.Second)
 		if took := written.Sub(begun); written.IsZero() || took > maxPassTime+20*time.Millisecond {
 			t.Errorf("the writer was served after %v", took)
 		}
@@ -128,13 +115,10 @@ func TestRefusedReaderEndsPassesOfItsProcess(t *testing.T) {
 // A reader of the process is not starved by writers of the process that pass a lease, though
 // no other process waits.
 func TestReaderIsNotStarvedByPassesOfWriters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], request(0))
-		h.shard.mu.Lock()
-		h.lease.budget.unlimited = true
-		h.shard.mu.Unlock()
+		passesUnlimited(h)
 		hint := p.stores[0].hint
 		p.stores[0].hint = func(key, token string) {
 			if limitOf(token).IsShared() { // the writers learn of the reader from their own process
@@ -150,8 +134,7 @@ func TestReaderIsNotStarvedByPassesOfWriters(t *testing.T) {
 		}
 		waiting(t, p.engines[0], sharing(store.Unlimited, WaitForever), func(*Hold) { before = written })
 		release(t, h)
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
+		sleep(20 * time.Second)
 		if before < 0 || before > maxPasses+1 || written != 900 {
 			t.Errorf("the reader was served after %d of %d writers", before, written)
 		}
@@ -161,8 +144,7 @@ func TestReaderIsNotStarvedByPassesOfWriters(t *testing.T) {
 
 // In an outage the store can serve no writer, so leases pass on.
 func TestSharedLeasesPassInAnOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		long := sharing(2, 0)
 		long.TTL = time.Minute
@@ -181,13 +163,9 @@ func TestSharedLeasesPassInAnOutage(t *testing.T) {
 		p.stores[0].setDown(true)
 		time.Sleep(failFast)
 		wait(2) // needs no command
-		if _, err := p.engines[0].Acquire(t.Context(), sharing(2, 0)); reasonOf(t, err) != Busy {
-			t.Errorf("a try behind two leases: %v", err)
-		}
+		refuses(t, p.engines[0], sharing(2, 0), Busy)
 		for _, r := range []Request{sharing(3, WaitForever), sharing(store.Unlimited, WaitForever)} {
-			if _, err := p.engines[0].Acquire(t.Context(), r); reasonOf(t, err) != Unavailable {
-				t.Errorf("limit %d: %v", r.Limit, err)
-			}
+			refuses(t, p.engines[0], r, Unavailable)
 		}
 		_, _ = holds[0].Release(t.Context())
 		synctest.Wait()
@@ -196,8 +174,7 @@ func TestSharedLeasesPassInAnOutage(t *testing.T) {
 		}
 		p.stores[0].setDown(false)
 		_, _ = holds[1].Release(t.Context())
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		sleep(time.Minute)
 		if n := served.Load(); n != 3 {
 			t.Errorf("%d served", n)
 		}
@@ -208,8 +185,7 @@ func TestSharedLeasesPassInAnOutage(t *testing.T) {
 // A writer that dies while it is the first in the line delays readers for as long as the page
 // of readers and writers says.
 func TestDeadWriterDelaysReaders(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(3)
 		for _, e := range p.engines {
 			e.bound = 500 * time.Millisecond // the default of WithCommandTimeout

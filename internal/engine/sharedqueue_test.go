@@ -13,8 +13,7 @@ import (
 
 // Permits pass within a process without a command, as long as no other process waits.
 func TestPermitsPassWithoutCommands(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		holds := holdAll(t, p.engines[0], sharing(3, 0), 3)
 		const n = 900
@@ -36,8 +35,7 @@ func TestPermitsPassWithoutCommands(t *testing.T) {
 			in.Add(-1)
 			release(t, h)
 		}
-		time.Sleep(time.Second)
-		synctest.Wait()
+		sleep(time.Second)
 		if served.Load() != n {
 			t.Errorf("%d served", served.Load())
 		}
@@ -52,41 +50,10 @@ func TestPermitsPassWithoutCommands(t *testing.T) {
 	})
 }
 
-// Two processes pass their permits for the time of the budget.
-func TestProcessesTakeTurnsWithPermits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(2)
-		holds := holdAll(t, p.engines[0], sharing(2, 0), 2)
-		var served [2]atomic.Int64
-		var before atomic.Int64 // of the first process, when the second one had its first turn
-		for range 500 {
-			for i, e := range p.engines {
-				waiting(t, e, sharing(2, WaitForever), func(*Hold) {
-					time.Sleep(time.Millisecond)
-					if served[i].Add(1) == 1 && i == 1 {
-						before.Store(served[0].Load())
-					}
-				})
-			}
-		}
-		for _, h := range holds {
-			release(t, h)
-		}
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if first, second := served[0].Load(), served[1].Load(); first != 500 || second != 500 || before.Load() > 2*maxPasses+2 {
-			t.Errorf("served %d and %d; the second process after %d of the first", first, second, before.Load())
-		}
-		p.checkIdle(t)
-	})
-}
-
 // A waiter to which a lease passes gives up its place in the store's queue at once, and a
 // release takes a place only for a waiter that has none.
 func TestSharedWaitersHaveOnePlaceEach(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		first, other := hold(t, p.engines[0], sharing(2, 0)), hold(t, p.engines[1], sharing(2, 0))
 		waiting(t, p.engines[0], sharing(2, WaitForever), func(*Hold) { time.Sleep(time.Second) })
@@ -113,8 +80,7 @@ func TestSharedWaitersHaveOnePlaceEach(t *testing.T) {
 
 // A caller that knows of contention takes a place in the store's queue with its first command.
 func TestSharedCallerBehindWaitersJoinsAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		writer := hold(t, p.engines[0], request(0))
 		for i, want := range []int{2, 3, 4} {
@@ -134,8 +100,7 @@ func TestSharedCallerBehindWaitersJoinsAtOnce(t *testing.T) {
 
 // A permanent fault refuses all waiters, and their places are given up at once.
 func TestPermanentFaultEndsAllSharedQueues(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(2)
 		writer := hold(t, p.engines[0], request(0))
 		var refused []<-chan error
@@ -167,8 +132,7 @@ func TestPermanentFaultEndsAllSharedQueues(t *testing.T) {
 
 // A dead exclusive token in the key is released by a shared caller that finds it.
 func TestSharedCallerReleasesDeadExclusiveToken(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		dead := deadToken(t, p.engines[0])
 		p.server.set("k", dead, time.Hour)

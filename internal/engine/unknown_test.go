@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // unknown returns the events of unknown outcomes of all processes.
@@ -36,41 +34,37 @@ func TestOwnUnknownOutcomeIsReported(t *testing.T) {
 		"seal":                           {ending: Seal},
 		"abort":                          {ending: Abort},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newProcesses(1)
-				h := hold(t, p.engines[0], attempt("f", 0))
-				if test.hasLost {
-					p.server.set("k", "", 0)
-					<-h.Context().Done()
+		row(t, name, func(t *testing.T) {
+			p := newProcesses(1)
+			h := hold(t, p.engines[0], attempt("f", 0))
+			if test.hasLost {
+				p.server.set("k", "", 0)
+				<-h.Context().Done()
+			}
+			if test.fails != "" {
+				failsFor(p.stores[0], 3*time.Second, test.fails)
+			}
+			time.Sleep(time.Millisecond)
+			_, err := h.End(t.Context(), test.ending, answerOf(h))
+			got := p.unknown()
+			if len(got) != test.events {
+				t.Fatalf("events %+v", got)
+			}
+			for _, event := range got {
+				interrupted := test.ending == Interrupt // on purpose, so there is no error to report
+				if event.Key != "k" || event.Held < time.Millisecond || interrupted && event.Err != nil || !interrupted && !errors.Is(event.Err, err) {
+					t.Errorf("%+v, the ending returned %v", event, err)
 				}
-				if test.fails != "" {
-					failsFor(p.stores[0], 3*time.Second, test.fails)
-				}
-				time.Sleep(time.Millisecond)
-				_, err := h.End(t.Context(), test.ending, answerOf(h))
-				got := p.unknown()
-				if len(got) != test.events {
-					t.Fatalf("events %+v", got)
-				}
-				for _, event := range got {
-					interrupted := test.ending == Interrupt // on purpose, so there is no error to report
-					if event.Key != "k" || event.Held < time.Millisecond || interrupted && event.Err != nil || !interrupted && !errors.Is(event.Err, err) {
-						t.Errorf("%+v, the ending returned %v", event, err)
-					}
-				}
-				time.Sleep(time.Minute) // the discard of the token ends
-				p.checkIdle(t)
-			})
+			}
+			time.Sleep(time.Minute) // the discard of the token ends
+			p.checkIdle(t)
 		})
 	}
 }
 
 // Copies in all processes report an attempt that died, until the record notes that one has.
 func TestAttemptThatDiedIsReportedOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(3)
 		p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
 		for range 3 {
@@ -92,54 +86,36 @@ func TestAttemptThatDiedIsReportedOnce(t *testing.T) {
 	})
 }
 
-// A report that the record could not note is repeated by the next copy.
+// A report that the record could not note is repeated by the next copy. Without an observer the
+// report is left to another process.
 func TestReportIsRepeatedUntilItIsNoted(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(2)
-		p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
-		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "resolve" {
-				return errDown
+	for name, test := range map[string]struct {
+		arrange func(p *processes)
+		events  []int // after each copy, of which only the first one is in process 0
+	}{
+		"the record cannot note it": {func(p *processes) { p.stores[0].before.set(fails(errDown, "resolve")) }, []int{1, 2, 2}},
+		"no observer":               {func(p *processes) { p.engines[0].hooks.Observe = nil }, []int{0, 1, 1}},
+	} {
+		row(t, name, func(t *testing.T) {
+			p := newProcesses(2)
+			p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
+			test.arrange(p)
+			for i, want := range test.events {
+				_ = refused(t, p.engines[min(i, 1)], attempt("f", 0))
+				synctest.Wait()
+				if got := p.unknown(); len(got) != want || p.stores[0].count("resolve") != 0 {
+					t.Errorf("copy %d: events %+v, want %d; noted %d times", i, got, want, p.stores[0].count("resolve"))
+				}
 			}
-			return nil
+			p.checkIdle(t)
 		})
-		for i, want := range []int{1, 2, 2} {
-			_ = refused(t, p.engines[min(i, 1)], attempt("f", 0))
-			synctest.Wait()
-			if got := p.unknown(); len(got) != want {
-				t.Errorf("copy %d: events %+v, want %d", i, got, want)
-			}
-		}
-		p.checkIdle(t)
-	})
-}
-
-// Without an observer the report is left to another process.
-func TestReportIsLeftToAProcessWithAnObserver(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(2)
-		p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
-		p.engines[0].hooks.Observe = nil
-		_ = refused(t, p.engines[0], attempt("f", 0))
-		synctest.Wait()
-		if got := p.stores[0].count("resolve"); got != 0 {
-			t.Errorf("noted %d times", got)
-		}
-		_ = refused(t, p.engines[1], attempt("f", 0))
-		synctest.Wait()
-		if got := p.unknown(); len(got) != 1 {
-			t.Errorf("events %+v", got)
-		}
-		p.checkIdle(t)
-	})
+	}
 }
 
 // With Rerun, each run after an attempt that died is reported.
 func TestRunAfterAttemptThatDiedIsReported(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
 		r := attempt("f", 0)
@@ -158,22 +134,36 @@ func TestRunAfterAttemptThatDiedIsReported(t *testing.T) {
 
 // Close waits until the report is noted: another process would repeat it.
 func TestCloseWaitsForTheNoteOfAReport(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := newProcesses(1)
 		p.server.setRecord("k", fakeRecord{state: 'R', token: "dead:1", fingerprint: []byte("f"), number: 1})
-		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "resolve" {
-				time.Sleep(time.Second)
-			}
-			return nil
-		})
+		p.stores[0].before.set(delays(time.Second, "resolve"))
 		_ = refused(t, p.engines[0], attempt("f", 0))
-		if err := p.engines[0].Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		closes(t, p.engines[0])
 		if record := p.server.record("k"); record.reported != "dead:1" {
 			t.Error("the report is not noted")
 		}
+	})
+}
+
+func TestInterruptReportsItsCause(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(1)
+		h := hold(t, p.engines[0], attempt("f", 0))
+		cause := errors.New("the handler panicked")
+		h.SetCause(cause)
+		delaysOnce(p.stores[0], "release", time.Second)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			end(t, h, Interrupt)
+		}()
+		synctest.Wait()
+		h.SetCause(errors.New("too late"))
+		<-ended
+		if got := p.unknown(); len(got) != 1 || !errors.Is(got[0].Err, cause) {
+			t.Errorf("events %+v", got)
+		}
+		p.checkIdle(t)
 	})
 }

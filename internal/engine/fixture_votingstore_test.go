@@ -16,6 +16,7 @@ type votingStore struct {
 	store.Store // nil: the tests use no attempts
 	vote        func(n int, r storetest.AnyRequest) (store.Answer, error)
 	hint        func(key, token string)
+	losing      bool // renewals find no majority
 
 	mu       sync.Mutex
 	asked    []storetest.AnyRequest
@@ -32,7 +33,7 @@ func (v *votingStore) Enqueue(r store.EnqueueRequest, done func(store.Answer, er
 }
 
 func (v *votingStore) Renew(_ store.RenewRequest, done func(store.Renewal, error)) {
-	go done(store.Renewal{Held: true, Since: time.Now()}, nil)
+	go done(store.Renewal{Held: !v.losing, Since: time.Now()}, nil)
 }
 
 func (v *votingStore) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
@@ -94,10 +95,3 @@ var (
 )
 
 func grantedAnswer() store.Answer { return store.Answer{Granted: true, Since: time.Now()} }
-
-// losingStore is a store with renewals that find no majority.
-type losingStore struct{ *votingStore }
-
-func (losingStore) Renew(_ store.RenewRequest, done func(store.Renewal, error)) {
-	go done(store.Renewal{}, nil)
-}

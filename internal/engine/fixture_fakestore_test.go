@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -217,3 +219,33 @@ func (s *fakeStore) transitions() (names []string) {
 	}
 	return names
 }
+
+// checkTransitions fails the test unless these were the transitions.
+func (s *fakeStore) checkTransitions(t *testing.T, want ...string) {
+	t.Helper()
+	if got := s.transitions(); !slices.Equal(got, want) {
+		t.Errorf("transitions %v, want %v", got, want)
+	}
+}
+
+// renewalsOf returns when renewals of a token were applied.
+func renewalsOf(s *fakeStore, token string) (at []time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if c.transition == "renew" && c.token == token {
+			at = append(at, c.at)
+		}
+	}
+	return at
+}
+
+// keyExpiry returns when the key k of the store expires.
+func keyExpiry(s *fakeStore) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys["k"].until
+}
+
+// validity is the validity of a lease of 10 s, by the package comment.
+const validity = 10*time.Second - 100*time.Millisecond - 2*time.Millisecond
