@@ -129,7 +129,7 @@ func TestLostReplyToReleaseIsNoLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, proxy, rdb := behindProxy(t)
-			locks, events := observed(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(2*time.Second))
+			locks, events := observed(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(6*time.Second))
 			release(t, lock(t, locks, "k")) // loads the script
 			lease := lock(t, locks, "k")
 			dropped := proxy.DropReply(redistest.Named("EVALSHA"), mode)
