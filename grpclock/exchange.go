@@ -28,8 +28,8 @@ type exchange struct {
 // exchangeKey is the key of an exchange in its context.
 type exchangeKey struct{}
 
-// newExchange returns an exchange of a call with that pass, and the context of its handler. In this context
-// grpc.SetHeader, grpc.SendHeader and grpc.SetTrailer are recorded.
+// newExchange returns an exchange of a call with that pass, and the context of its handler. In this
+// context grpc.SetHeader, grpc.SendHeader and grpc.SetTrailer are recorded.
 func newExchange(ctx context.Context, p *pass) (context.Context, *exchange) {
 	x := &exchange{Context: ctx, outer: exchangeOf(ctx), pass: p}
 	x.metadata.ServerTransportStream = grpc.ServerTransportStreamFromContext(ctx)

@@ -21,8 +21,8 @@ import (
 // argument of core.Join, in that order. An idempotency key may have its quotes, as the client
 // sent it. For core.Named around one value, the part is the name, a colon and the value; for
 // core.Hashed and core.Keyed, it is the digest. For core.Named around core.Join, call
-// core.EndpointKey: docs/unknown-outcomes.md shows how. The log line of an unknown outcome has the whole key, so that
-// EndpointKey is not needed there.
+// core.EndpointKey: docs/unknown-outcomes.md shows how. The log line of an unknown outcome has the
+// whole key, so that EndpointKey is not needed there.
 //
 // The error says which argument is wrong. It is core.ErrNoKey for an empty part, and
 // core.ErrInvalidKey for a malformed idempotency key.

@@ -28,7 +28,7 @@ var (
 	errEnded   = &refusal{"nothing was done", http.StatusServiceUnavailable, codes.Unavailable}
 )
 
-// refusalOf returns the refusal for an error: errEnded for that of a context.
+// refusalOf returns the refusal for an error: errEnded if a context has ended.
 func refusalOf(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r

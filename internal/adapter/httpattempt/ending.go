@@ -59,8 +59,8 @@ func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
 
 // mayHaveEnded reports whether the request may have ended in another way than its answer says,
 // which is a failure that frees the key: it runs on, was refused late, was cut off, was sent again,
-// or ended unknown inside. Or a middleware inside has refused it, and something else has answered, which
-// may have run it by other means.
+// or ended unknown inside. Or a middleware inside has refused it, and something else has answered,
+// which may have run it by other means.
 func (x *Exchange) mayHaveEnded(cut error) bool {
 	refused, late := x.recorder.wasRefused()
 	x.refusedLate = late || refused && x.uncertain == nil

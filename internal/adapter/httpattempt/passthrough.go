@@ -20,7 +20,7 @@ func (r *Recorder) passThrough() {
 	r.passedThrough = true
 	r.deliver()
 	if !r.refused && (r.inside == 0 || len(r.body) > MaxRefusal) {
-		r.body, r.more = nil, true // it cannot be that of a refusal
+		r.body, r.more = nil, true // it is no refusal, so nothing compares it
 	}
 }
 

@@ -39,8 +39,8 @@ type Recorder struct {
 	hijacked      bool
 	more          bool // body lacks bytes that were sent at once
 	closed        bool // the handler has returned
-	lateStatus    bool // another status came after the answer had begun
-	lateTimeout   bool // and another one, which was that of a timeout
+	lateStatus    bool // another status came after the answer had begun, neither 503 nor 504
+	lateTimeout   bool // 503 or 504 came after the answer had begun
 
 	// What the middlewares of reqlock inside have done: see Pass.
 	refusals []Refusal // what they have answered with: see note
