@@ -14,9 +14,9 @@ import (
 
 const (
 	// bound is the command timeout of tests that measure how long a command takes.
-	bound = 1500 * time.Millisecond
-	// boundAndSlack leaves 1.4 s to a busy machine. It is less than two commands take.
-	boundAndSlack = bound + 1400*time.Millisecond
+	bound = 2 * time.Second
+	// boundAndSlack leaves 1.9 s to a busy machine. It is less than two commands take.
+	boundAndSlack = bound + 1900*time.Millisecond
 )
 
 func TestContextEndsBeforeTheNextGrant(t *testing.T) {
@@ -197,7 +197,7 @@ func TestPartitionDelaysSeveralKeysAsOne(t *testing.T) {
 	within := func(what string, do func()) {
 		begun := time.Now()
 		do()
-		if took := time.Since(begun); took > boundAndSlack {
+		if took := time.Since(begun); took > 3*bound { // one after the other takes at least four
 			t.Errorf("%s took %v", what, took)
 		}
 	}
@@ -215,7 +215,7 @@ func TestPartitionDelaysSeveralKeysAsOne(t *testing.T) {
 		proxy.Partition()
 	}()
 	within("the refusal", func() {
-		err := locks.With(core.WithWait(0)).DoAll(t.Context(), []string{"x", "y", "z"}, func(context.Context) error { return nil })
+		err := locks.With(core.WithWait(0)).DoAll(t.Context(), []string{"w", "x", "y", "z"}, func(context.Context) error { return nil })
 		wantError(t, err, core.ErrUnavailable)
 	})
 	proxy.HealDropped()
