@@ -36,8 +36,12 @@ stress: ## the fast tests COUNT times each, while something else keeps a core bu
 lint: ## the linters, which are installed where they are missing
 	.ci/run lint tidy
 
-fuzz: ## each fuzzer for 2000 inputs
-	.ci/run fuzz
+fuzz: ## each fuzzer for 20 s, guided by coverage
+	@for file in $$(git grep -lE '^func Fuzz' '*_test.go'); do \
+	  for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]+).*/\1/p' $$file); do \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime 20s ./$$(dirname $$file) || exit 1; \
+	  done; \
+	done
 
 bench: ## what a lock and a middleware cost
 	go test -run '^$$' -bench . ./core ./nethttplock ./ginlock ./echolock ./grpclock
