@@ -270,6 +270,13 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 					return nil, status.FromProto(status.Convert(refused).Proto()).Err()
 				})
 		}, isUnknown},
+		"another try runs beside it, and another service refuses": {core.ErrNoKey, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
+			return grpclock.UnaryServerInterceptor(locker, grpclock.Literal("beside"))(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+				func(context.Context, any) (any, error) {
+					_, refused := lock(ctx) // of the try beside this one
+					return nil, status.FromProto(status.Convert(refused).Proto()).Err()
+				})
+		}, isUnknown},
 		"a call to another service is unknown": {core.ErrUnavailable, func(context.Context, func(context.Context) (any, error), func(context.Context) (any, error)) (any, error) {
 			return nil, grpclock.StatusOf(core.ErrInterrupted).Err()
 		}, isUnknown},

@@ -18,7 +18,6 @@ type exchange struct {
 
 	// What the interceptors of reqlock inside have done: see pass.
 	last   atomic.Pointer[refusal] // the last refusal
-	given  atomic.Int64            // refusals
 	inside atomic.Int64            // calls that have entered an interceptor, and have not left it
 	ran    atomic.Bool             // the handler may have had its effect
 	late   atomic.Bool             // there was a refusal after that, or beside a call that may have run
@@ -59,9 +58,11 @@ func exchangeOf(ctx context.Context) *exchange {
 // noteRefusal records that an interceptor has refused a call.
 func noteRefusal(call *Call, r *refusal) {
 	r.inside = exchangeOf(call.ctx)
+	for p := call.pass.outer; p != nil; p = p.outer {
+		p.refused.Store(true)
+	}
 	for x := r.inside; x != nil; x = x.outer {
 		x.last.Store(r)
-		x.given.Add(1)
 		if x.ran.Load() || x.inside.Load() > call.pass.around(x) {
 			x.late.Store(true)
 		}

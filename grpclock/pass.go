@@ -14,10 +14,11 @@ import (
 // It is a field of Call, so it needs no allocation.
 type pass struct {
 	context.Context
-	exchange *exchange // nil if the call is in none
-	outer    *pass     // around this one, also in an exchange around this one; nil if there is none
-	ran      bool      // the handler behind the interceptor may have had its effect
-	returned bool      // it has returned
+	exchange *exchange   // nil if the call is in none
+	outer    *pass       // around this one, also in an exchange around this one; nil if there is none
+	ran      bool        // the handler behind the interceptor may have had its effect
+	returned bool        // it has returned
+	refused  atomic.Bool // an interceptor behind this one has refused the call
 	left     atomic.Bool
 }
 
@@ -46,12 +47,11 @@ func (c *Call) enter() *pass {
 // client. If it is a refusal of an interceptor inside, the handler has not run.
 func (p *pass) run(ctx context.Context, req any, handler grpc.UnaryHandler) (reply any, err error) {
 	p.ran = true
-	before := p.refusals()
 	reply, err = handler(p.inside(ctx), req)
 	p.returned = true
 	if x := p.exchange; x != nil {
 		// Another service that refuses a call of the handler has the same status.
-		p.ran = p.refusals() == before || !x.isRefusal(err)
+		p.ran = !p.refused.Load() || !x.isRefusal(err)
 		if ctx.Err() != nil {
 			p.interrupt()
 		}
@@ -77,14 +77,6 @@ func (p *pass) around(x *exchange) (n int64) {
 		}
 	}
 	return n
-}
-
-// refusals returns how many refusals there have been in the exchange.
-func (p *pass) refusals() int64 {
-	if p.exchange == nil {
-		return 0
-	}
-	return p.exchange.given.Load()
 }
 
 // interrupt records that nobody knows how the call has ended behind the interceptor.
