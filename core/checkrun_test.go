@@ -2,7 +2,9 @@ package core_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -221,4 +223,39 @@ func TestUnreadableSubscriptionIsReported(t *testing.T) {
 			t.Errorf("warned: %v", warned)
 		}
 	})
+}
+
+// go-redis panics at a reply whose length has gained digits. No goroutine of reqlock passes that on:
+// each request gets a fault, and so does Check.
+func TestReplyOfAbsurdLengthIsAFault(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]core.Option{
+		"without replicas": nil,
+		"with replicas":    {core.WithReplicas(1, 100*time.Millisecond)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rdb := storetest.Embedded(t, func(client *server.Peer, command string, _ ...string) (answered bool) {
+					if answered = command != "HELLO"; answered {
+						client.WriteRaw("*9223372036854775807\r\n")
+					}
+					return answered
+				})
+				locks := newLocker(t, rdb, append(opts, patient)...)
+				var requests sync.WaitGroup
+				for i := range 10 { // most of them share a pipeline
+					requests.Go(func() {
+						_, err := locks.TryLock(t.Context(), fmt.Sprint(i))
+						wantError(t, err, core.ErrUnavailable)
+						if !strings.Contains(err.Error(), "cannot parse the reply") {
+							t.Error(err)
+						}
+					})
+				}
+				requests.Wait()
+				wantFinding(t, locks.Check(t.Context()), "cannot parse the reply")
+			})
+		})
+	}
 }

@@ -57,7 +57,10 @@ func (n *nodeBatch) exec(b *batch, replicas command.Replicas) {
 	wait := replicas.WaitCommand()
 	ctx, pipe := b.context(), n.server.Pipeline()
 	_ = pipe.BatchProcess(ctx, append(cmds, wait)...) // it sends nothing yet
-	_, batchErr := pipe.Exec(ctx)
+	batchErr := command.Exec(func() error {
+		_, err := pipe.Exec(ctx)
+		return err
+	})
 	count, failed := wait.Reply(batchErr)
 	unconfirmed := replicas.Confirm(count, failed)
 	for _, s := range n.sends {

@@ -57,17 +57,18 @@ func (b *batch) exec(rdb redis.UniversalClient, n int) {
 		return
 	}
 	ctx, sends := b.context(), b.sends[:n]
-	var batchErr error // of the batch as a whole
-	if n == 1 {
-		batchErr = rdb.Process(ctx, sends[0].command)
-	} else {
+	batchErr := command.Exec(func() error {
+		if n == 1 {
+			return rdb.Process(ctx, sends[0].command)
+		}
 		for _, s := range sends {
 			b.cmds = append(b.cmds, s.command)
 		}
 		pipe := rdb.Pipeline()
 		_ = pipe.BatchProcess(ctx, b.cmds...) // it sends nothing yet
-		_, batchErr = pipe.Exec(ctx)
-	}
+		_, err := pipe.Exec(ctx)
+		return err
+	})
 	for _, s := range sends {
 		value, err := s.command.Reply(batchErr)
 		s.reply = Reply{Value: value, Err: err, Sent: b.begun}

@@ -143,7 +143,7 @@ func (c *Check) withinBound(ctx context.Context, bound time.Duration, send func(
 	failed := make(chan error, 1)
 	c.runAsync(func() {
 		defer cancel()
-		failed <- send(bounded)
+		failed <- command.Exec(func() error { return send(bounded) })
 	})
 	var err error
 	select {
