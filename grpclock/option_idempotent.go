@@ -93,9 +93,9 @@ func FreeOnFailure() Option {
 // code is the one that is sent: an error without a status is UNKNOWN, and the end of a
 // context is CANCELED or DEADLINE_EXCEEDED.
 //
-// A handler can decide otherwise, see core.Attempt.Decide. A refusal by an interceptor
-// of this package behind this one, with which the call ends, is never stored. stored
-// must be safe for concurrent use. If stored panics, the outcome is unknown.
+// A refusal by an interceptor of this package behind this one, with which the call ends,
+// is not stored. A handler can decide otherwise, see core.Attempt.Decide. stored must be
+// safe for concurrent use. If stored panics, the outcome is unknown.
 //
 // A nil stored panics. WithStored is an option only for
 // IdempotentUnaryServerInterceptor.
