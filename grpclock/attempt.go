@@ -37,7 +37,8 @@ func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, han
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
 	err, lost := lossOf(leased, err) //nolint:contextcheck // as above
-	failure, refused := Failure{Code: codeOf(err), Err: err}, exchange.isRefusal(err)
+	failure, refusal := Failure{Code: codeOf(err), Err: err}, exchange.refusalIn(err)
+	refused := refusal != nil
 	decision := c.decide(a.Decision(), failure, refused, exchange)
 	p.ran, p.returned = !refused || decision != core.DropAnswer, true
 	switch decision {
@@ -55,7 +56,11 @@ func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, han
 			end = func(ctx context.Context) error { return a.CommitOwned(ctx, record) }
 		}
 	}
-	pushBack(ctx, err)
+	if refused {
+		pushBack(ctx, refusal) // also if err has only its status
+	} else {
+		pushBack(ctx, err)
+	}
 	return reply, err
 }
 

@@ -69,26 +69,33 @@ func noteRefusal(call *Call, r *refusal) {
 	}
 }
 
-// isRefusal reports whether an error is the refusal of an interceptor inside, or wraps only that,
-// and is sent with its code, or has the code and the reason of the last one. A refusal that is
-// joined with another error does not count, because that may be the handler's, and neither does a
-// status without an ErrorInfo of reqlock, which an error handler may have chosen.
-func (x *exchange) isRefusal(err error) bool {
+// refusalIn returns the refusal of an interceptor inside that an error is, or nil. An error is a
+// refusal if it wraps only that one, and is sent with its code, or if it has the code and the reason
+// of the last one. A refusal that is joined with another error does not count, because that may be
+// the handler's, and neither does a status without an ErrorInfo of reqlock, which an error handler
+// may have chosen.
+func (x *exchange) refusalIn(err error) *refusal {
 	last := x.last.Load()
 	if last == nil || err == nil {
-		return false
+		return nil
 	}
+	code := codeOf(err)
 	for link := err; link != nil; {
 		if r, is := link.(*refusal); is { //nolint:errorlint // the chain is walked here
-			return r.isInside(x) && codeOf(err) == r.status.Code()
+			if r.isInside(x) && code == r.status.Code() {
+				return r
+			}
+			return nil
 		}
 		var joined bool
 		if link, joined = below(link); joined {
-			return false
+			return nil
 		}
 	}
-	reason := reasonIn(last.status)
-	return reason != "" && reasonIn(sent(err)) == reason && codeOf(err) == last.status.Code()
+	if reason := reasonIn(last.status); reason != "" && reasonIn(sent(err)) == reason && code == last.status.Code() {
+		return last
+	}
+	return nil
 }
 
 // below returns the error that err wraps, or nil, and whether err wraps several ones.

@@ -51,7 +51,7 @@ func (p *pass) run(ctx context.Context, req any, handler grpc.UnaryHandler) (rep
 	p.returned = true
 	if x := p.exchange; x != nil {
 		// Another service that refuses a call of the handler has the same status.
-		p.ran = !p.refused.Load() || !x.isRefusal(err)
+		p.ran = !p.refused.Load() || x.refusalIn(err) == nil
 		if ctx.Err() != nil {
 			p.interrupt()
 		}

@@ -88,6 +88,12 @@ func TestPushback(t *testing.T) {
 			},
 			want: []string{"1000"},
 		},
+		"refused, and its status alone": {
+			chain: func(lock, idempotent interceptor, _ func()) []interceptor {
+				return []interceptor{idempotent, replaced(func(err error) error { return status.Convert(err).Err() }), lock}
+			},
+			want: []string{"1000"},
+		},
 		"refused, and replaced": {
 			chain: func(lock, idempotent interceptor, _ func()) []interceptor {
 				return []interceptor{idempotent, replaced(func(error) error { return status.Error(codes.Unavailable, "") }), lock}
