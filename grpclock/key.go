@@ -34,9 +34,10 @@ func Metadata(name string) KeyFunc {
 // Alone, the header is one key for all users: two users with the same header block
 // each other.
 //
-// The format is the format of the HTTP header, which gateways pass on
+// The format is the format of the HTTP header
 // (draft-ietf-httpapi-idempotency-key-header-07): quoted or bare. Both forms are the
-// same key. A bare key consists of visible ASCII except quotes, commas, semicolons
+// same key. grpc-gateway passes the header on only by a function of
+// runtime.WithIncomingHeaderMatcher. A bare key consists of visible ASCII except quotes, commas, semicolons
 // and backslashes; a quoted key, of printable ASCII. A missing or empty key is
 // core.ErrNoKey. Metadata that occurs more than once, a list, and any other malformed
 // value are core.ErrInvalidKey.

@@ -14,6 +14,9 @@ import (
 // name is "idempotency-key". If a call has a name, even with an empty value, the key
 // function is called, and a call without a key is refused. An empty name panics.
 //
+// A gateway in front of the server must pass the key on: grpc-gateway drops the header
+// Idempotency-Key by default, and then each copy of a call runs.
+//
 // It is an option only for IdempotentUnaryServerInterceptor.
 func WithOptionalKey(names ...string) Option {
 	adapter.Must(!slices.Contains(names, ""), "WithOptionalKey got an empty name")
