@@ -94,6 +94,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 		opts       []nethttplock.Option
 		free       bool // with FreeOnFailure
 		uncertain  bool // with a WithUncertain that is true for 409
+		small      bool // with a WithMaxRecord of 100
 		want       int
 	}{
 		"busy":                  {middleware: simply(core.ErrBusy), want: runs},
@@ -268,6 +269,14 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			_, _ = io.WriteString(w, "queued")
 		}, free: true, want: unknown},
+		"a refusal that is flushed in the middle": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			first := s.aside(r, broken)
+			w.WriteHeader(first.Code)
+			_, _ = w.Write(first.Body.Next(10))
+			_ = http.NewResponseController(w).Flush()
+			_, _ = w.Write(first.Body.Bytes())
+		}, want: runs},
+		"a refusal that is longer than a record": {middleware: simply(core.ErrBusy), small: true, want: runs},
 		"a refusal that is compressed": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			compressed := gzip.NewWriter(w)
 			defer func() { _ = compressed.Close() }()
@@ -329,6 +338,9 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			opts := []nethttplock.Option{nethttplock.WithoutFingerprint()}
 			if test.free {
 				opts = append(opts, nethttplock.FreeOnFailure())
+			}
+			if test.small {
+				opts = append(opts, core.WithMaxRecord(100))
 			}
 			if test.uncertain {
 				opts = append(opts, nethttplock.WithUncertain(func(f core.Failure) bool { return f.Status == http.StatusConflict }))

@@ -128,12 +128,14 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	if !r.passedThrough && len(p) > r.room-len(r.body) {
 		r.passThrough()
 	}
-	if r.passedThrough {
-		r.more = r.more || len(p) > 0
-		return r.outer.Write(p)
+	if !r.passedThrough {
+		r.body = append(r.body, p...)
+		return len(p), nil
 	}
-	r.body = append(r.body, p...)
-	return len(p), nil
+	if r.more = r.more || len(p) > MaxRefusal-len(r.body); !r.more {
+		r.body = append(r.body, p...) // may be that of a refusal
+	}
+	return r.outer.Write(p)
 }
 
 // admit checks that n bytes of body may be written. It sets the status 200 if there is

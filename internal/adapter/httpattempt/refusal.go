@@ -57,7 +57,7 @@ func (r *Recorder) endsRefused(status int, custom, around bool) (found *Refusal,
 			return refusal, r.hasRun(refusal)
 		case begins:
 			continued = refusal
-		case isClientError(status) && status != 499 && !custom && !r.more:
+		case isClientError(status) && status != 499 && !custom:
 			hidden = refusal
 		}
 	}
