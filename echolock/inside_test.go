@@ -61,7 +61,11 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		"a fallback that fails":         {tries(func(c echo.Context, _ error, _ echo.HandlerFunc) error { return failing(c) }), broken, charged, nil, unknown},
 		"a fallback that fails, joined": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { return errors.Join(failing(c), first) }), broken, charged, nil, unknown},
 		"a fallback, and the refusal":   {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { _ = charged(c); return first }), broken, charged, nil, replays},
-		"a wrapped refusal":             {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return fmt.Errorf("locked: %w", first) }), broken, charged, nil, runs},
+		"a fallback that fails itself, and the refusal": {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error {
+			_ = c.String(http.StatusInternalServerError, "charged, perhaps")
+			return first
+		}), broken, charged, nil, unknown},
+		"a wrapped refusal": {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error { return fmt.Errorf("locked: %w", first) }), broken, charged, nil, runs},
 		"a fallback that fails, 502": {tries(func(_ echo.Context, first error, _ echo.HandlerFunc) error {
 			return echo.NewHTTPError(http.StatusBadGateway).SetInternal(first)
 		}), core.ErrBusy, charged, nil, unknown},

@@ -53,6 +53,7 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		"an error handler, 500":                        {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
 		"an error handler, WriteError":                 {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(ginlock.WriteError)}, runs},
 		"an error handler that runs it":                {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { charged(c) })}, replays},
+		"an answer before the refusal":                 {func(c *gin.Context) { c.String(http.StatusUnprocessableEntity, "invalid") }, core.ErrBusy, charged, nil, replays},
 		"an error handler, only a status":              {after(func(c *gin.Context) { c.JSON(-1, "refused") }), core.ErrBusy, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.Status(http.StatusBadRequest) })}, runs},
 		"an error handler, 423, and a fallback behind": {after(func(c *gin.Context) { _, _ = c.Writer.WriteString("queued") }), core.ErrBusy, charged, answering(http.StatusLocked), unknown},
 		"a client that has gone": {func(c *gin.Context) {

@@ -82,6 +82,13 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			nethttplock.Middleware(s.locks, key)(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
 		}
 	}
+	gone := func(opts ...nethttplock.Option) func(http.ResponseWriter, *http.Request, lockedStep) {
+		return func(w http.ResponseWriter, r *http.Request, s lockedStep) {
+			ctx, cancel := context.WithCancel(r.Context())
+			key := func(*http.Request) (string, error) { w.WriteHeader(499); cancel(); return "account", nil }
+			nethttplock.Middleware(s.locks, key, opts...)(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
+		}
+	}
 	ended := func(r *http.Request) *http.Request {
 		ctx, cancel := context.WithDeadline(r.Context(), time.Now())
 		t.Cleanup(cancel)
@@ -296,11 +303,8 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			_, _ = io.WriteString(w, "paid")
 			_ = http.NewResponseController(w).Flush()
 		}), want: notKept},
-		"a 499 while a part of a client that has gone is refused": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
-			ctx, cancel := context.WithCancel(r.Context())
-			key := func(*http.Request) (string, error) { w.WriteHeader(499); cancel(); return "account", nil }
-			nethttplock.Middleware(s.locks, key)(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
-		}, want: unknown},
+		"a 499 while a part of a client that has gone is refused":                      {middleware: gone(), want: unknown},
+		"a 499 while a part of a client that has gone is refused, by an error handler": {middleware: gone(wrapped), want: unknown},
 		"a failure, and then a refusal with its status": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			w.WriteHeader(http.StatusInternalServerError)
 			s.pass(w, r, broken)
