@@ -53,7 +53,7 @@ func (r *Recorder) endsRefused(status int, custom, around bool) (found *Refusal,
 			continue
 		}
 		switch more, begins := r.beginsWith(refusal); {
-		case begins && !more, around && refusal.Ours:
+		case begins && !more, around:
 			return refusal, r.hasRun(refusal)
 		case begins:
 			continued = refusal
@@ -84,7 +84,7 @@ func (r *Recorder) hasRun(refusal *Refusal) bool {
 // beginsWith reports whether the recorded answer begins with the body of a refusal, and whether it
 // has more.
 func (r *Recorder) beginsWith(refusal *Refusal) (more, begins bool) {
-	if refusal.Body == nil || r.status == 0 || r.hijacked {
+	if refusal.Body == nil {
 		return false, false
 	}
 	rest, begins := behind(r.body, refusal.Body)
