@@ -35,6 +35,11 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		return func(c *gin.Context) { c.Next(); handler(c) }
 	}
 	asIs := after(func(*gin.Context) {})
+	gone := func(c *gin.Context) {
+		ctx, cancel := context.WithCancel(c.Request.Context())
+		cancel()
+		c.Request = c.Request.WithContext(ctx)
+	}
 	answering := func(status int) []ginlock.Option {
 		return []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.AbortWithStatus(status) })}
 	}
@@ -56,11 +61,8 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		"an answer before the refusal":                 {func(c *gin.Context) { c.String(http.StatusUnprocessableEntity, "invalid") }, core.ErrBusy, charged, nil, replays},
 		"an error handler, only a status":              {after(func(c *gin.Context) { c.JSON(-1, "refused") }), core.ErrBusy, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.Status(http.StatusBadRequest) })}, runs},
 		"an error handler, 423, and a fallback behind": {after(func(c *gin.Context) { _, _ = c.Writer.WriteString("queued") }), core.ErrBusy, charged, answering(http.StatusLocked), unknown},
-		"a client that has gone": {func(c *gin.Context) {
-			ctx, cancel := context.WithCancel(c.Request.Context())
-			cancel()
-			c.Request = c.Request.WithContext(ctx)
-		}, nil, charged, nil, runs},
+		"a client that has gone":                       {gone, nil, charged, nil, runs},
+		"a client that has gone, WriteError":           {gone, nil, charged, []ginlock.Option{ginlock.WithErrorHandler(ginlock.WriteError)}, runs},
 		"a lock that is lost, and rendered": {after(func(c *gin.Context) { c.JSON(-1, gin.H{"error": "lost"}) }), nil, func(c *gin.Context) {
 			<-c.Request.Context().Done()
 		}, []ginlock.Option{core.WithMaxHold(time.Millisecond)}, unknown},

@@ -22,7 +22,7 @@ import (
 // If the client has disconnected, the answer is 499 without a body. An error that
 // core.OutcomeOf does not know is 500 with the code "internal". No answer contains a
 // key, a token or the text of an error.
-func WriteError(c *gin.Context, err error) { httpreply.Write(c.Writer, err) }
+func WriteError(c *gin.Context, err error) { httpreply.Write(sender{c.Writer}, err) }
 
 // refuse ends a request that does not run, and answers it unless the key function has
 // done so. It aborts the chain first, so that c.Next in the error handler runs
