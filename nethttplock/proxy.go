@@ -26,6 +26,9 @@ import (
 // the key leaves the outcome unknown, too. Each try of the proxy's Transport must
 // support httptrace. If none does, the outcome is unknown.
 //
+// A middleware in between that buffers or compresses the answer hides that it is the proxy's. Then
+// the outcome is unknown.
+//
 // All tries for a request must go through a ReverseProxy. It copies the proxy, and calls its
 // ErrorHandler, if there is one. An ErrorHandler that serves the request by other means, such as a
 // queue, decides core.Uncertain before. ReverseProxy panics if
