@@ -235,6 +235,20 @@ func TestAnswerOverTheLimitIsSentAtOnce(t *testing.T) {
 	}
 }
 
+// The answer of a handler with a lock may be a refusal. So its first bytes are kept, but not more.
+func TestStreamIsKeptUpToTheLongestRefusal(t *testing.T) {
+	t.Parallel()
+	rec := newRecorder(httptest.NewRecorder(), record.Filter{}, plenty)
+	rec.inside = 1
+	rec.Flush()
+	for range 3 {
+		_, _ = rec.Write(make([]byte, MaxRefusal/2))
+	}
+	if len(rec.body) != MaxRefusal || !rec.more {
+		t.Errorf("%d bytes are kept, more: %v", len(rec.body), rec.more)
+	}
+}
+
 func TestWritesAfterTheHandlerHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{plenty, 1} {
