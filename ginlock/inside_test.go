@@ -3,7 +3,9 @@ package ginlock_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/ginlock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // Handlers and locks behind Idempotent. What counts is how the request ended: as a refusal of
@@ -39,6 +42,26 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		ctx, cancel := context.WithCancel(c.Request.Context())
 		cancel()
 		c.Request = c.Request.WithContext(ctx)
+	}
+	badGateway := func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+	// proxied passes the request on to no service.
+	proxied := func(wrapped bool, errorHandler func(http.ResponseWriter, *http.Request, error)) gin.HandlerFunc {
+		proxy := nethttplock.ReverseProxy(&httputil.ReverseProxy{
+			ErrorHandler: errorHandler,
+			Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "service.invalid"}) },
+			Transport:    &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no service") }},
+		})
+		return func(c *gin.Context) {
+			w := http.ResponseWriter(c.Writer)
+			if wrapped {
+				w = struct{ http.ResponseWriter }{w}
+			}
+			proxy.ServeHTTP(w, c.Request)
+			if !c.Writer.Written() {
+				c.String(http.StatusBadGateway, "no service")
+			}
+			c.Abort()
+		}
 	}
 	answering := func(status int) []ginlock.Option {
 		return []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.AbortWithStatus(status) })}
@@ -90,9 +113,12 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 				c.JSON(http.StatusInternalServerError, "failed")
 			}
 		}), core.ErrBusy, charged, nil, runs},
-		"a timeout, answered with 503": {asIs, nil, late(unavailable), nil, unknown},
-		"a timeout, answered with 201": {asIs, nil, late(charged), nil, replays},
-		"503":                          {asIs, nil, unavailable, nil, runs},
+		"a proxy that reaches no service":                     {proxied(false, badGateway), nil, charged, nil, runs},
+		"a proxy that reaches no service, and another writer": {proxied(true, badGateway), nil, charged, nil, runs},
+		"a proxy that leaves its error":                       {proxied(false, func(http.ResponseWriter, *http.Request, error) {}), nil, charged, nil, unknown},
+		"a timeout, answered with 503":                        {asIs, nil, late(unavailable), nil, unknown},
+		"a timeout, answered with 201":                        {asIs, nil, late(charged), nil, replays},
+		"503":                                                 {asIs, nil, unavailable, nil, runs},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

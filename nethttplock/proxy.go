@@ -26,8 +26,8 @@ import (
 // the key leaves the outcome unknown, too. Each try of the proxy's Transport must
 // support httptrace. If none does, the outcome is unknown.
 //
-// A middleware in between that buffers or compresses the answer hides that it is the proxy's. Then
-// the outcome is unknown.
+// A middleware in between that compresses the answer, or buffers one without a body, hides that it
+// is the proxy's. Then the outcome is unknown.
 //
 // All tries for a request must go through a ReverseProxy. It copies the proxy, and calls its
 // ErrorHandler, if there is one. An ErrorHandler that serves the request by other means, such as a
@@ -43,20 +43,20 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 	}
 	traced.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
 		tries, _ := r.Context().Value(triesKey{}).(*tries)
-		if tries != nil {
-			tries.pass.Answers()
+		if tries == nil || tries.pass == nil {
+			answer(w, r, err)
+			return
 		}
-		answer(w, r, err)
-		if delayed, is := w.(interface{ WriteHeaderNow() }); is { // as that of Gin
-			delayed.WriteHeaderNow()
-		}
-		switch {
-		case tries == nil:
-		case tries.sentNothing():
-			tries.pass.NotSent()
-		default:
+		watched := tries.pass.Watch(w)
+		answer(watched, r, err)
+		if !tries.sentNothing() {
 			tries.pass.Break() // whatever the ErrorHandler has answered
+			return
 		}
+		if watched.Answered() {
+			_, _ = watched.Write(nil) // Gin delays a status without a body
+		}
+		tries.pass.NotSent(watched)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tries := &tries{pass: httpattempt.Enter(r.Context())}

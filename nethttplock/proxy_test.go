@@ -192,6 +192,23 @@ func TestReverseProxyWithOtherTries(t *testing.T) {
 			closed.ServeHTTP(httptest.NewRecorder(), r)
 			closed.ServeHTTP(w, r)
 		}, ""},
+		"that sent nothing, buffered": {func(w http.ResponseWriter, r *http.Request, _, _, _ http.Handler) {
+			address, _ := closedPort(t)
+			proxy := proxyTo(t, address)
+			proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) {
+				http.Error(w, "no service", http.StatusServiceUnavailable)
+			}
+			buffer := httptest.NewRecorder()
+			nethttplock.ReverseProxy(proxy).ServeHTTP(buffer, r)
+			w.WriteHeader(buffer.Code)
+			_, _ = w.Write(buffer.Body.Bytes())
+		}, ""},
+		"that sent nothing, and serves the request by other means": {func(w http.ResponseWriter, r *http.Request, _, _, _ http.Handler) {
+			address, _ := closedPort(t)
+			proxy := proxyTo(t, address)
+			proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { _, _ = io.WriteString(w, "queued") }
+			nethttplock.ReverseProxy(proxy).ServeHTTP(w, r)
+		}, replayed},
 		"a failover in the ErrorHandler": {func(w http.ResponseWriter, r *http.Request, _, broken, _ http.Handler) {
 			address, _ := closedPort(t)
 			proxy := proxyTo(t, address)
@@ -227,6 +244,20 @@ func TestReverseProxyWithOtherTries(t *testing.T) {
 				t.Errorf("passed on %d times, and the second answer has the code %q, want %q", passes, code, test.second)
 			}
 		})
+	}
+}
+
+// Outside of an Idempotent, an ErrorHandler gets the writer of the server.
+func TestReverseProxyAloneKeepsTheWriter(t *testing.T) {
+	t.Parallel()
+	address, _ := closedPort(t)
+	proxy := proxyTo(t, address)
+	var got http.ResponseWriter
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { got = w }
+	w := httptest.NewRecorder()
+	nethttplock.ReverseProxy(proxy).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody))
+	if got != w {
+		t.Errorf("a %T", got)
 	}
 }
 

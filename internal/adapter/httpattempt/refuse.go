@@ -32,7 +32,16 @@ func RefusalOf(err error) Refusal {
 // Guard returns the writer for an error handler, which answers a request that the middleware
 // refuses because of err.
 func (p *Pass) Guard(w http.ResponseWriter, err error) *httpreply.Guard {
-	guard := httpreply.NewGuard(w, err)
+	return p.keep(httpreply.NewGuard(w, err))
+}
+
+// Watch returns the writer for the ErrorHandler of a proxy.
+func (p *Pass) Watch(w http.ResponseWriter) *httpreply.Guard {
+	return p.keep(httpreply.NewWatch(w))
+}
+
+// keep makes the Guard keep an answer that may be a refusal.
+func (p *Pass) keep(guard *httpreply.Guard) *httpreply.Guard {
 	if p != nil {
 		p.Answers()
 		guard.Keep(MaxRefusal)
@@ -86,17 +95,12 @@ func (p *Pass) RefusedByKey(status, size int, err error) {
 	})
 }
 
-// NotSent records that the middleware is a proxy that has sent nothing to its service. What has
-// been answered since Answers is a refusal if it has the status of a proxy.
-func (p *Pass) NotSent() {
-	p.set(func() {
-		r := p.recorder
-		refusal := Refusal{Ours: true} // with a status that is not known
-		if !p.answered && r.status != 0 {
-			refusal = Refusal{Status: r.status, Body: append([]byte{}, r.body...), Ours: isGatewayError(r.status)}
-		}
-		p.refuse(refusal)
-	})
+// NotSent records that the middleware is a proxy that has sent nothing to its service, and has
+// answered on the Guard. The answer is a refusal if it has the status of a proxy.
+func (p *Pass) NotSent(g *httpreply.Guard) {
+	refusal := RefusalBy(g, nil)
+	refusal.Ours = isGatewayError(refusal.Status)
+	p.Refused(refusal)
 }
 
 // isGatewayError reports whether a status is that of a proxy that did not reach its service.

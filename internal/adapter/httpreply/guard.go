@@ -15,6 +15,7 @@ import (
 type Guard struct {
 	http.ResponseWriter
 	err      error
+	implied  int // the status of a body without one
 	answered bool
 	status   int    // of the answer; 0 if the connection was taken over
 	ours     bool   // Write has answered
@@ -24,7 +25,12 @@ type Guard struct {
 
 // NewGuard guards w for a request that did not run because of err.
 func NewGuard(w http.ResponseWriter, err error) *Guard {
-	return &Guard{ResponseWriter: w, err: err}
+	return &Guard{ResponseWriter: w, err: err, implied: OutcomeOf(err).HTTP}
+}
+
+// NewWatch returns a Guard that records an answer and changes nothing. Finish is not for it.
+func NewWatch(w http.ResponseWriter) *Guard {
+	return &Guard{ResponseWriter: w, implied: http.StatusOK}
 }
 
 // Keep makes Answer return the body, if it has no more bytes than limit.
@@ -93,10 +99,10 @@ func noteOurs(w http.ResponseWriter) {
 // or for the error handler. The body is nil if Keep does not keep it.
 func (g *Guard) Answer() (status int, body []byte, ours bool) { return g.status, g.body, g.ours }
 
-// begin sends the status of the outcome if none was sent.
+// begin sends the implied status if none was sent.
 func (g *Guard) begin() {
 	if !g.answered {
-		g.WriteHeader(OutcomeOf(g.err).HTTP)
+		g.WriteHeader(g.implied)
 	}
 }
 
