@@ -203,9 +203,10 @@ func (a *Attempt) Seal(ctx context.Context) error { return a.end(ctx, engine.Sea
 // The error is also nil if another attempt has begun, because there is nothing to abort. It
 // is ErrUnavailable if Redis did not accept the abort; the caller waits for a shorter time
 // than for a commit. If Redis did not reply, the abort is sent again for about a minute.
-// Until Redis accepts it, the attempt may look like one that died. If Redis never accepts
-// it, that stays so. Otherwise the error is ctx's error, or the error for a replay, as for
-// Commit.
+// Until Redis accepts it, the attempt may look like one that died: a later request gets
+// ErrUnavailable in this process, and ErrInterrupted in another one. If Redis never accepts
+// it, that stays so in all processes. Otherwise the error is ctx's error, or the error for a
+// replay, as for Commit.
 func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.Abort, nil) }
 
 // Interrupt ends the attempt as a crash would: the outcome of the request is unknown, and the

@@ -203,3 +203,32 @@ func TestCloseAbortsAttemptThatNeverRan(t *testing.T) {
 		}
 	})
 }
+
+// A begin was applied, its reply was lost, and its caller has left. Redis is away until the key has
+// expired, so the record looks as if the attempt had died. This process knows that it did not run: a
+// copy that comes before the abort is refused as in an outage, or waits, and then it runs.
+func TestCopyBeforeAbortIsNotInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]time.Duration{"a copy that may not wait": 0, "a copy that waits": WaitForever} {
+		row(t, name, func(t *testing.T) {
+			p, c := newProcesses(1), &callers{ending: Commit}
+			p.stores[0].after.set(fails(errNoCommitReply, "begin"))
+			p.stores[0].before.set(fails(errDown, "abort"))
+			refuses(t, p.engines[0], attempt("f", 0), Unavailable)
+			p.stores[0].after.set(nil)
+			sleep(20 * time.Second)
+			c.join(t, p.engines[0], 1, attempt("f", wait))
+			if n := len(p.events[0].of(OutcomeUnknown)); c.reasons[Interrupted] != 0 || c.reasons[Unavailable] != len(c.reasons) || n != 0 {
+				t.Errorf("refused %v, %d unknown outcomes", c.reasons, n)
+			}
+			p.stores[0].before.set(nil)
+			sleep(time.Second)
+			if wait == 0 {
+				c.join(t, p.engines[0], 1, attempt("f", 0))
+			}
+			sleep(2 * time.Second)
+			c.check(t, 1, 0, "")
+			p.checkIdle(t)
+		})
+	}
+}

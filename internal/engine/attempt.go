@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -39,10 +40,19 @@ func (q *queue) setRunning(a *Attempt) {
 	})
 }
 
+// errAborting is the fault of a caller whose earlier attempt looks like one that died, until the store
+// accepts that it is aborted.
+var errAborting = &store.Fault{Temporary: true, Err: errors.New("an earlier attempt of the request is being aborted")}
+
 // onVerdict handles the reply that an attempt must not run. It refuses the callers that
 // the verdict decides about, and asks for the others. The token is dead.
 func (q *queue) onVerdict(r store.EnqueueRequest, answer store.Answer) {
 	q.lastFault, q.joined = nil, false
+	if answer.Verdict == store.Interrupted && q.engine.discards.isAborting(q.key) {
+		q.noteFault(errAborting)
+		q.pause(q.pauses.after(answer, errAborting, false))
+		return
+	}
 	if answer.Unreported != "" {
 		q.engine.reportUnknown(q.unknownOutcome(), answer.Unreported)
 	}
