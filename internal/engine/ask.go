@@ -24,8 +24,7 @@ func (q *queue) ask() {
 	if q.isTokenStale() {
 		q.rotateToken()
 	}
-	q.asksLater = q.committing > 0 || q.waitsForLost(q.first.hold.request.Attempt)
-	if q.releasingToken || q.asksLater {
+	if q.asksLater = q.mustAskLater(); q.asksLater || q.releasingToken {
 		return
 	}
 	r := q.askRequest()

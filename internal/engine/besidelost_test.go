@@ -6,30 +6,33 @@ import (
 	"time"
 )
 
-// The store comes back empty while the handler runs, and its process learns that. No copy runs beside
-// the handler in this process: a copy is refused, or waits for the answer.
+// The store comes back empty while the handler runs, and its process learns that, or the lease is not
+// renewed. No copy runs beside the handler in this process: a copy is refused, or waits for the answer.
 func TestNoCopyRunsBesideHandlerThatLostItsLease(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, before, after := newProcesses(1), &callers{}, &callers{}
-		h := hold(t, p.engines[0], attempt("f", 0))
-		before.join(t, p.engines[0], 2, attempt("f", WaitForever))
-		p.server.set("k", "", 0)
-		p.server.setRecord("k", fakeRecord{})
-		<-h.Context().Done()
-		after.join(t, p.engines[0], 2, attempt("f", WaitForever))
-		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Busy {
-			t.Errorf("a copy that may not wait: %v", refusal.Reason)
-		}
-		if refusal := refused(t, p.engines[0], attempt("f", time.Second)); refusal.Reason != TimedOut {
-			t.Errorf("a copy that waits for a second: %v", refusal.Reason)
-		}
-		time.Sleep(time.Minute)
-		end(t, h, Commit)
-		before.check(t, 0, 2, h.Token())
-		after.check(t, 0, 2, h.Token())
-		p.checkIdle(t)
-	})
+	for name, lose := range map[string]func(p *processes){
+		"the store comes back empty": func(p *processes) {
+			p.server.set("k", "", 0)
+			p.server.setRecord("k", fakeRecord{})
+		},
+		"renewals fail": func(p *processes) { failsFor(p.stores[0], 12*time.Second, "renew") },
+	} {
+		row(t, name, func(t *testing.T) {
+			p, before, after := newProcesses(1), &callers{}, &callers{}
+			h := hold(t, p.engines[0], attempt("f", 0))
+			before.join(t, p.engines[0], 2, attempt("f", WaitForever))
+			lose(p)
+			<-h.Context().Done()
+			after.join(t, p.engines[0], 2, attempt("f", WaitForever))
+			refuses(t, p.engines[0], attempt("f", 0), Busy)
+			refuses(t, p.engines[0], attempt("f", time.Second), TimedOut)
+			time.Sleep(time.Minute)
+			end(t, h, Commit)
+			before.check(t, 0, 2, h.Token())
+			after.check(t, 0, 2, h.Token())
+			p.checkIdle(t)
+		})
+	}
 }
 
 // The handler returns without an answer. Then a copy that waits runs.

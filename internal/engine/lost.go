@@ -51,6 +51,16 @@ func (q *queue) waitsForLost(own *Attempt) bool {
 	return own != nil && !own.Rerun && q.runsLost()
 }
 
+// mustAskLater reports whether the first waiter has to wait for an attempt of this process that has
+// lost its lease. This process has the key then, so the last fault does not count.
+func (q *queue) mustAskLater() bool {
+	if q.waitsForLost(q.first.hold.request.Attempt) {
+		q.lastFault = nil
+		return true
+	}
+	return q.committing > 0
+}
+
 // runsLost reports whether an attempt of this process runs after the loss of its lease.
 func (q *queue) runsLost() bool {
 	for _, attempt := range q.lostTokens {
