@@ -205,7 +205,7 @@ func (a *Attempt) Seal(ctx context.Context) error { return a.end(ctx, engine.Sea
 // than for a commit. If Redis did not reply, the abort is sent again for about a minute.
 // Until Redis accepts it, the attempt may look like one that died: a later request gets
 // ErrUnavailable in this process, and ErrInterrupted in another one. If Redis never accepts
-// it, that stays so in all processes. Otherwise the error is ctx's error, or the error for a
+// it, all processes return ErrInterrupted. Otherwise the error is ctx's error, or the error for a
 // replay, as for Commit.
 func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.Abort, nil) }
 

@@ -162,7 +162,9 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 		q.noteContention()
 	default:
 		lease := newLease(q, r.Target, r.Attempt, answer.Since)
-		lease.number = answer.Number
+		if lease.number = answer.Number; lease.number > 1 {
+			q.noteRival() // also if it does not run: the store refuses the commit of the attempt before it
+		}
 		if !lease.valid(lease.begun) || q.committing > 0 {
 			q.discardLateGrant(r)
 			return q.releasingToken

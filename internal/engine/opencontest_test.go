@@ -184,3 +184,27 @@ func TestCopiesGetAnswerAfterContest(t *testing.T) {
 		})
 	}
 }
+
+// A copy has begun while its caller left, so it is aborted and does not run. The store refuses the commit
+// of the attempt before it, which has lost its lease. So no copy gets that answer.
+func TestNoCopyGetsAnswerAfterAbortedRerun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(1)
+		r := attempt("f", 0)
+		r.Attempt.Rerun = true
+		lost := hold(t, p.engines[0], r)
+		p.server.set("k", "", 0)
+		<-lost.Context().Done()
+		p.stores[0].after.set(delays(50*time.Millisecond, "begin"))
+		leaving(t, p.engines[0], r)()
+		sleep(time.Second)
+		back := openCommitOf(t, p, lost, Commit)
+		refuses(t, p.engines[0], r, Unavailable)
+		back()
+		time.Sleep(2 * maxOpenPause)
+		if late := lateResult(t, p.events[0]); late.Loss != Taken {
+			t.Errorf("late: %+v", late)
+		}
+		p.checkIdle(t)
+	})
+}
