@@ -97,28 +97,39 @@ func TestOperatorBeatsOpenCommit(t *testing.T) {
 	}
 }
 
-// The network delays a begin, its caller gives up, and the attempt is aborted. So is a later attempt.
-// Then the begin arrives. No handler has run: the next request runs, also through another process.
+// The network delays a begin, and the attempt is aborted: because its caller gives up, or by its handler
+// after a second send has begun it. A later attempt is aborted, too. Then the begin arrives. The next
+// request runs, also through another process.
 func TestLateBeginAfterTwoAborts(t *testing.T) {
 	t.Parallel()
-	server, proxy, rdb := behindProxy(t, func(o *redis.Options) { o.ReadTimeout = time.Minute })
-	direct := server.Client(t)
-	locks, other := newLocker(t, rdb), newLocker(t, direct)
-	const key, record = "reqlock:i:k", "{reqlock:i:k}:r"
-	_ = begin(t, locks, "loads the scripts").Abort(t.Context())
-	deliver, _ := proxy.HoldCommand(redistest.Named("EVALSHA"))
-	deliverAgain, held := proxy.HoldCommand(redistest.Named("EVALSHA")) // the second send
-	_, err := locks.Begin(t.Context(), "k", []byte("f"))
-	wantError(t, err, core.ErrUnavailable)
-	suite.AwaitClosed(t, "both sends are delayed", held)
-	suite.Eventually(t, "the attempt is aborted", func() bool { return direct.HGet(t.Context(), record, "s").Val() == "A" })
-	first := direct.HGet(t.Context(), record, "t").Val()
-	if err := begin(t, other, "k").Abort(t.Context()); err != nil {
-		t.Fatal(err)
+	for name, runs := range map[string]bool{"the caller gives up": false, "the handler aborts": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, proxy, rdb := behindProxy(t, func(o *redis.Options) { o.ReadTimeout = time.Minute })
+			direct := server.Client(t)
+			locks, other := newLocker(t, rdb), newLocker(t, direct)
+			const key, record = "reqlock:i:k", "{reqlock:i:k}:r"
+			_ = begin(t, locks, "loads the scripts").Abort(t.Context())
+			deliver, held := proxy.HoldCommand(redistest.Named("EVALSHA"))
+			deliverAgain := func() {}
+			if runs {
+				_ = begin(t, locks.With(core.WithWait(time.Minute)), "k").Abort(t.Context())
+			} else {
+				deliverAgain, held = proxy.HoldCommand(redistest.Named("EVALSHA")) // the second send
+				_, err := locks.Begin(t.Context(), "k", []byte("f"))
+				wantError(t, err, core.ErrUnavailable)
+			}
+			suite.AwaitClosed(t, "the sends are delayed", held)
+			suite.Eventually(t, "the attempt is aborted", func() bool { return direct.HGet(t.Context(), record, "s").Val() == "A" })
+			first := direct.HGet(t.Context(), record, "t").Val()
+			if err := begin(t, other, "k").Abort(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			deliver()
+			deliverAgain()
+			suite.Eventually(t, "the begin has arrived", func() bool { return direct.HGet(t.Context(), record, "t").Val() == first })
+			suite.Eventually(t, "the key is free", func() bool { return direct.Exists(t.Context(), key).Val() == 0 })
+			_ = begin(t, other, "k").Abort(t.Context())
+		})
 	}
-	deliver()
-	deliverAgain()
-	suite.Eventually(t, "the begin has arrived", func() bool { return direct.HGet(t.Context(), record, "t").Val() == first })
-	suite.Eventually(t, "the key is free", func() bool { return direct.Exists(t.Context(), key).Val() == 0 })
-	_ = begin(t, other, "k").Abort(t.Context())
 }

@@ -18,7 +18,7 @@ const maxAborted = 10_000
 type keyToken struct{ key, token string }
 
 // A discardSet has the tokens that are being discarded, so that many hints of one token
-// cause few commands. It remembers the attempts that it has aborted for abortTimeout. The store
+// cause few commands. It remembers the attempts that were aborted for abortTimeout. The store
 // keeps only the last abort of a key, so a begin that the network has delayed can still lock the
 // key and write the record of an attempt that nobody runs. Then the attempt is aborted again.
 type discardSet struct {
@@ -99,6 +99,13 @@ func (d *discardSet) attemptOf(p keyToken) *Attempt {
 		return t.attempt
 	}
 	return d.aborted[p]
+}
+
+// noteAborted notes that a release has aborted the attempt of a token, which is not discarded.
+func (d *discardSet) noteAborted(p keyToken, attempt *Attempt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.remember(p, attempt)
 }
 
 // remember adds an attempt that was aborted, and forgets old ones. The caller holds the mutex.

@@ -117,6 +117,8 @@ func (h *Hold) releaseLate() {
 		switch {
 		case err != nil && h.ending == Abort:
 			h.engine.discardAsync(keyToken{r.Key, r.Token}, r.Attempt, h.until)
+		case h.ending == Abort:
+			h.engine.discards.noteAborted(keyToken{r.Key, r.Token}, r.Attempt)
 		case err != nil:
 			q.keepOpen(h, r, err)
 		case err == nil && h.ending.isFinal() && released.Record != store.NotStored:

@@ -15,7 +15,7 @@ func (e *Engine) onHint(key, token string) {
 
 // onLateGrant handles the report that a command which was left behind has put a token
 // of this process into a key. If the attempt of the token was aborted, it is aborted again. An
-// attempt that has run is not.
+// attempt that has ended otherwise is not.
 func (e *Engine) onLateGrant(key, token string) {
 	e.handleHint(key, token, func(p keyToken) {
 		e.discardAsync(p, e.discards.attemptOf(p), time.Now().Add(discardTimeout))

@@ -9,45 +9,50 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-// Two requests are given up while the store does not reply, and their attempts are aborted: the
-// store keeps the last abort only. Then the begin of the first one arrives. No handler has run, so
-// the next request runs as soon as the process learns of the begin.
+// Two attempts are aborted: the store keeps the last abort only. Then the begin of the first one arrives,
+// or a second send of it. So the next request runs as soon as the process learns of the begin.
 func TestLateBeginOfAbortedAttemptLeavesNoRecord(t *testing.T) {
 	t.Parallel()
-	for name, learn := range map[string]func(s *fakeStore, token string){
+	abort := map[string]func(t *testing.T, p *processes){
+		"given up without a reply": func(t *testing.T, p *processes) {
+			p.stores[0].before.set(fails(errNoCommitReply, "begin"))
+			refuses(t, p.engines[0], attempt("f", 0), Unavailable)
+			synctest.Wait() // the abort
+		},
+		"aborted by the handler": func(t *testing.T, p *processes) {
+			end(t, hold(t, p.engines[0], attempt("f", 0)), Abort)
+		},
+		"aborted after the loss of the lease": func(t *testing.T, p *processes) {
+			h := hold(t, p.engines[0], attempt("f", 0))
+			p.server.set("k", "", 0)
+			<-h.Context().Done()
+			end(t, h, Abort)
+		},
+	}
+	learn := map[string]func(s *fakeStore, token string){
 		"its reply arrives":            func(s *fakeStore, token string) { s.lateGrant("k", token) },
 		"a waiter elsewhere hints":     func(s *fakeStore, token string) { s.hint("k", token) },
 		"the next request finds a key": func(*fakeStore, string) {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+	}
+	for aborted, abort := range abort {
+		for learns, learn := range learn {
+			row(t, aborted+", "+learns, func(t *testing.T) {
 				p := newProcesses(1)
 				s := p.stores[0]
-				var begins []storetest.AnyRequest
-				s.before.set(func(transition string, r storetest.AnyRequest) error {
-					if transition != "begin" {
-						return nil
-					}
-					begins = append(begins, r)
-					return &store.Fault{Temporary: true, Unknown: true, Err: errNoCommitReply}
-				})
-				for range 2 {
-					if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Unavailable {
-						t.Errorf("a request without a reply: %v", refusal.Reason)
-					}
-					synctest.Wait() // the abort
-				}
+				abort(t, p)
+				abort(t, p)
 				s.before.set(nil)
-				if answer, err := s.enqueue(begins[0]); err != nil || !answer.Granted {
+				r := storetest.OfEnqueue(store.EnqueueRequest{Attempt: attempt("f", 0).Attempt})
+				r.Key, r.Token, r.TTL = "k", "p0:1", 10*time.Second
+				if answer, err := s.enqueue(r); err != nil || !answer.Granted {
 					t.Fatalf("the late begin: %+v, %v", answer, err)
 				}
-				learn(s, begins[0].Token)
+				learn(s, r.Token)
 				synctest.Wait()
 				end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
 				p.checkIdle(t)
 			})
-		})
+		}
 	}
 }
 

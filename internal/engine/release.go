@@ -184,8 +184,11 @@ func (q *queue) onReleased(released store.ReleaseResult, err error) {
 func (q *queue) completeRelease(lease *lease, released store.ReleaseResult, err error, after *callbacks) {
 	last := lease.last
 	goesOn := err != nil && last != nil && q.keepOpen(last, q.lastRelease, err)
+	p, aborted := keyToken{q.key, lease.token}, q.abortedAttempt()
 	if err != nil && !goesOn || lease.seenAgain {
-		q.engine.discardAsync(keyToken{q.key, lease.token}, q.abortedAttempt(), lease.validUntil)
+		q.engine.discardAsync(p, aborted, lease.validUntil)
+	} else if aborted != nil {
+		q.engine.discards.noteAborted(p, aborted)
 	}
 	lease.last = nil // the queue may live long
 	if last != nil {
