@@ -99,7 +99,17 @@ func (p *processes) checkIdle(t *testing.T) {
 		if e.queueCount() != 0 || p.stores[i].listens() || e.limits.waiting.Load() != 0 {
 			t.Errorf("process %d: %d queues, listens %v, %d wait", i, e.queueCount(), p.stores[i].listens(), e.limits.waiting.Load())
 		}
+		if open, discards := e.open.count.Load(), e.discards.count(); open != 0 || discards != 0 {
+			t.Errorf("process %d: %d open commits, %d tokens are being discarded", i, open, discards)
+		}
 	}
+}
+
+// count returns how many tokens are being discarded, or are counted as such.
+func (d *discardSet) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.entries) + len(d.aborts) + d.hinted
 }
 
 // fillRenewals holds leases of which each renewal takes d, as many as are renewed at a time. They

@@ -30,6 +30,7 @@ type mix struct {
 
 var mixes = []mix{
 	{},
+	{outlasts: true},
 	{limits: []store.Limit{store.Exclusive}},
 	{limits: []store.Limit{store.Exclusive}, outlasts: true},
 	{limits: []store.Limit{store.Unlimited, store.Unlimited, store.Unlimited, store.Exclusive}},
@@ -71,18 +72,20 @@ type randomRun struct {
 	cutOff  int       // all processes except this one are cut off; -1 is none
 
 	// Attempts:
-	died      int    // since the last one that was done or began anew
-	answer    string // of the one that is done
-	uncertain bool   // a commit got no reply, so that nothing is certain about attempts
+	died      int             // since the last one that was done or began anew
+	answer    string          // of the one that is done
+	uncertain bool            // a commit got no reply, or leases are lost, so that nothing is certain about attempts
+	running   map[*Engine]int // those that have not ended, also after the loss of their leases
 }
 
 func newRandomRun(t *testing.T, seed uint64) *randomRun {
 	run := &randomRun{
 		processes: newProcesses(3), T: t, mix: mixes[seed%uint64(len(mixes))], faultsEnd: time.Now().Add(faultPeriod),
-		source: rand.New(rand.NewPCG(seed, 0)), holders: make(map[*Hold]bool), cutOff: -1,
+		source: rand.New(rand.NewPCG(seed, 0)), holders: make(map[*Hold]bool), cutOff: -1, running: make(map[*Engine]int),
 	}
 	if run.outlasts { // its holders hold for longer
 		run.faultsEnd = time.Now().Add(3 * faultPeriod)
+		run.uncertain = run.limits == nil
 	}
 	run.injectFaults()
 	return run
@@ -128,7 +131,7 @@ func (run *randomRun) request() Request {
 		r.Limit = run.limits[run.choose(len(run.limits))]
 	case run.choose(6) > 0:
 		r.Attempt = attempt("f", patient).Attempt
-		r.Attempt.Rerun = run.choose(2) == 0
+		r.Attempt.Rerun = run.choose(2) == 0 && (!run.outlasts || run.choose(4) == 0)
 		r.Attempt.Keep = time.Duration(1+run.choose(2)) * time.Hour
 	}
 	switch run.choose(8) {
@@ -210,17 +213,18 @@ func (run *randomRun) end(h *Hold) {
 	ending := Abort
 	run.note(func() {
 		switch {
-		case run.source.IntN(40) == 0:
+		case run.source.IntN(40) == 0, run.outlasts && run.source.IntN(4) == 0:
 			ending, run.answer = Commit, string(answerOf(h))
 		case run.source.IntN(15) == 0:
 			ending = Interrupt
 			run.died++
 		}
+		run.running[h.engine]--
 	})
 	loss, err := h.End(context.Background(), ending, answerOf(h))
 	run.note(func() {
 		run.uncertain = run.uncertain || ending == Commit && err != nil
-		if loss != NotLost {
+		if loss != NotLost && !run.outlasts {
 			run.Errorf("%v of attempt %d: loss %v", ending, h.Number(), loss)
 		}
 	})

@@ -10,6 +10,12 @@ import (
 // enter checks a grant. A lease that Redis had granted before it lost the key is not counted.
 func (run *randomRun) enter(h *Hold) {
 	run.granted++
+	if h.request.Attempt != nil {
+		if run.running[h.engine] > 0 && !h.request.Attempt.Rerun {
+			run.Error("an attempt begins beside another one of its process")
+		}
+		run.running[h.engine]++
+	}
 	if h.request.Attempt != nil && !run.uncertain {
 		if h.Number() != run.died+1 || run.answer != "" || run.died > 0 && !h.request.Attempt.Rerun {
 			run.Errorf("attempt %d after %d that died, and the answer %q", h.Number(), run.died, run.answer)

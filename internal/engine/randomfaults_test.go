@@ -97,6 +97,7 @@ func (run *randomRun) loseLeases() {
 		run.server.mu.Lock()
 		delete(run.server.keys, "k")
 		delete(run.server.phases, "k")
+		delete(run.server.records, "k")
 		if run.choose(2) == 0 {
 			delete(run.server.queues, "k")
 		}
