@@ -137,13 +137,13 @@ func (h *Hold) releaseLate() {
 	})
 }
 
-// releaseWhenClear is releaseUntil, but a commit is not sent while a begin of the queue is under way,
-// or an attempt of the key that has not run is being aborted: the store would refuse the commit
+// releaseWhenClear is releaseUntil, but a commit is not sent while an attempt of the queue begins or
+// ends, or one of the key that has not run is being aborted: the store would refuse the commit
 // because of it. The queue begins nothing new meanwhile.
 func (q *queue) releaseWhenClear(r store.ReleaseRequest, over time.Time, done func(store.ReleaseResult, error)) {
 	e := q.engine
 	q.shard.mu.Lock()
-	isClear := !q.isBeginning() && !e.discards.isAborting(r.Key)
+	isClear := !q.hasAttemptUnderWay() && !e.discards.isAborting(r.Key)
 	q.shard.mu.Unlock()
 	if isClear || !time.Now().Before(over) {
 		e.releaseUntil(r, over, done)
@@ -152,9 +152,10 @@ func (q *queue) releaseWhenClear(r store.ReleaseRequest, over time.Time, done fu
 	time.AfterFunc(minPause, func() { q.releaseWhenClear(r, over, done) })
 }
 
-// isBeginning reports whether a request for an attempt is under way.
-func (q *queue) isBeginning() bool {
-	return q.state == asking && !q.asksLater && q.timer == nil && q.lastAsk.Attempt != nil
+// hasAttemptUnderWay reports whether a request for an attempt is under way, or its release.
+func (q *queue) hasAttemptUnderWay() bool {
+	asks := q.state == asking && !q.asksLater && q.timer == nil && q.lastAsk.Attempt != nil
+	return asks || q.state == releasing && q.lease.attempt != nil
 }
 
 // observeEnding reports the result of a commit or seal to the owner.

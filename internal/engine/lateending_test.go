@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // The handler has run, and its answer is about to be sent. The commit is resent until
@@ -125,39 +123,48 @@ func TestNoAttemptBeginsDuringLateCommit(t *testing.T) {
 	})
 }
 
-// The begin of a copy is under way when the handler of a lost lease ends, and the store has lost the
-// record. The begin arrives first, and its attempt does not run. The commit waits until that attempt
-// is aborted, so the answer is stored.
+// The begin of a copy is under way when the handler of a lost lease ends, or the abort of the copy, and
+// the store has lost the record. Either arrives before the commit, and the attempt of the copy does not
+// run. So the answer is stored.
 func TestLateCommitIsStoredAfterOwnAbortedAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProcesses(1)
-		h := hold(t, p.engines[0], attempt("f", 0))
-		p.server.set("k", "", 0)
-		<-h.Context().Done()
-		p.stores[0].before.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition != "commit" {
-				time.Sleep(100 * time.Millisecond)
+	for name, test := range map[string]struct {
+		wait     time.Duration // of the copy
+		ends     time.Duration // when the handler ends, from the begin on
+		noReply  bool          // to the begin
+		underWay string
+		want     Reason // of the copy
+	}{
+		"the begin":                            {time.Minute, 50 * time.Millisecond, false, "begin", Done},
+		"the abort of a copy that has left":    {50 * time.Millisecond, 150 * time.Millisecond, false, "abort", Unavailable},
+		"the abort of a begin without a reply": {0, 150 * time.Millisecond, true, "abort", Unavailable},
+	} {
+		row(t, name, func(t *testing.T) {
+			p := newProcesses(1)
+			h := hold(t, p.engines[0], attempt("f", 0))
+			p.server.set("k", "", 0)
+			<-h.Context().Done()
+			p.server.setRecord("k", fakeRecord{})
+			p.stores[0].before.set(delays(100*time.Millisecond, "begin", "abort"))
+			if test.noReply {
+				p.stores[0].after.set(fails(errNoCommitReply, "begin"))
 			}
-			time.Sleep(10 * time.Millisecond)
-			return nil
+			copies := attempt("f", test.wait)
+			copies.Attempt.Rerun = true
+			refusals := make(chan *Refusal)
+			go func() { refusals <- refused(t, p.engines[0], copies) }()
+			time.Sleep(test.ends)
+			if n := p.stores[0].begunCount(test.underWay) - p.stores[0].count(test.underWay); n != 1 {
+				t.Errorf("under way: %d %ss", n, test.underWay)
+			}
+			end(t, h, Commit)
+			if refusal := <-refusals; refusal.Reason != test.want {
+				t.Errorf("the copy: %v", refusal.Reason)
+			}
+			if got := p.server.record("k"); got.state != 'D' || p.stores[0].count("abort") != 1 {
+				t.Errorf("the record is %c, after %v", got.state, p.stores[0].transitions())
+			}
+			p.checkIdle(t)
 		})
-		refusals := make(chan *Refusal)
-		go func() {
-			r := attempt("f", 0)
-			r.Attempt.Rerun = true
-			refusals <- refused(t, p.engines[0], r)
-		}()
-		synctest.Wait() // the begin
-		p.server.setRecord("k", fakeRecord{})
-		time.Sleep(105 * time.Millisecond)
-		end(t, h, Commit)
-		if refusal := <-refusals; refusal.Reason != Unavailable {
-			t.Errorf("the copy: %v", refusal.Reason)
-		}
-		if got := p.server.record("k"); got.state != 'D' || p.stores[0].count("abort") != 1 {
-			t.Errorf("the record is %c, after %v", got.state, p.stores[0].transitions())
-		}
-		p.checkIdle(t)
-	})
+	}
 }
