@@ -208,3 +208,26 @@ func TestNoCopyGetsAnswerAfterAbortedRerun(t *testing.T) {
 		p.checkIdle(t)
 	})
 }
+
+// The store has lost its data, and a rerun has begun beside the attempt of the open commit. The commit
+// waits for the rerun, which is aborted. So the store accepts the commit.
+func TestOpenCommitWaitsForRerun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(1)
+		r := attempt("f", 0)
+		r.Attempt.Rerun = true
+		lost := hold(t, p.engines[0], r)
+		p.server.set("k", "", 0)
+		p.server.setRecord("k", fakeRecord{})
+		<-lost.Context().Done()
+		rerun := hold(t, p.engines[0], r)
+		openCommitOf(t, p, lost, Commit)()
+		time.Sleep(2 * maxOpenPause)
+		end(t, rerun, Abort)
+		time.Sleep(2 * maxOpenPause)
+		if late := lateResult(t, p.events[0]); late.Loss != NotLost || late.Err != nil {
+			t.Errorf("late: %+v", late)
+		}
+		p.checkIdle(t)
+	})
+}
