@@ -30,7 +30,8 @@ import (
 // and withdrawn requests do not wait for replicas. If a failover loses a release, the key
 // stays locked for the rest of its TTL. If a failover loses an Abort, the attempt counts as
 // dead: later requests with its key get ErrInterrupted, or run by Rerun, for the time of
-// WithRetention.
+// WithRetention. Exception: the process of the Abort finds the key before its TTL ends, within a
+// minute, and aborts the attempt again.
 //
 // While replicas are away, waiters keep waiting, a held lock is lost at the end of its
 // validity, and a Commit is retried for two seconds. A Commit that fails for this reason is

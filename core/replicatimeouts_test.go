@@ -58,21 +58,21 @@ func TestReplayDoesNotNeedReplicas(t *testing.T) {
 }
 
 // An abort does not wait for replicas. If a failover loses the abort, the attempt counts as
-// interrupted.
+// interrupted in other processes.
 func TestLostAbortLeavesAnInterruptedAttempt(t *testing.T) {
 	t.Parallel()
 	sentinels := redistest.StartSentinel(t)
 	for _, server := range sentinels.Servers() {
 		server.Grant(redistest.ReplicaRights)
 	}
-	locks := newLocker(t, sentinels.Client(t), core.WithReplicas(2, 250*time.Millisecond),
-		core.WithCommandTimeout(time.Second), core.WithTTL(4*time.Second))
+	options := []core.Option{core.WithReplicas(2, 250*time.Millisecond), core.WithCommandTimeout(time.Second), core.WithTTL(4 * time.Second)}
+	locks, other := newLocker(t, sentinels.Client(t), options...), newLocker(t, sentinels.Client(t), options...)
 	attempt := begin(t, locks.With(core.WithWait(20*time.Second)), "order") // replicas may be slow on a busy machine
 	sentinels.Master().RefuseReplicas(true)
 	noError(t, attempt.Abort(t.Context()))
 	sentinels.Failover()
 	suite.Eventually(t, "the attempt is interrupted", func() bool {
-		_, err := locks.Begin(t.Context(), "order", []byte("f"))
+		_, err := other.Begin(t.Context(), "order", []byte("f"))
 		return errors.Is(err, core.ErrInterrupted)
 	})
 }
