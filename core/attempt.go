@@ -16,7 +16,7 @@ const attemptMark = "i:"
 // An Attempt is one run of an idempotent request, or the stored answer of an earlier run.
 // Begin makes it.
 //
-// An Attempt that is to run holds a lock. Commit, Seal, Abort and Interrupt end it and free
+// An Attempt that is to run holds a lock. Commit, Done, Abort and Unknown end it and free
 // the lock in the same step. Only the first of these calls has an effect. Later calls wait
 // until the first one is done, as long as their ctx allows, and return the same error, even
 // if the first call did not wait. An Attempt that is never ended keeps its lock until its
@@ -53,22 +53,22 @@ type Attempt struct {
 //
 // Under the context of an attempt of the same key and Locker, Begin returns a nested
 // Attempt. The end of a nested Attempt does not end the outer one. If the outer Attempt has
-// ended or lost its lease, Commit, Seal, Abort and Interrupt of the nested Attempt return
+// ended or lost its lease, Commit, Done, Abort and Unknown of the nested Attempt return
 // ErrLost or ErrClosed.
 //
 // The error is an error of Lock, or an *Error of one of these kinds: ErrMismatch if the key
-// was used with another fingerprint, ErrInterrupted if an earlier attempt died and
-// WithInterrupted does not allow another run, ErrUnreplayable if an earlier attempt is done
+// was used with another fingerprint, ErrOutcomeUnknown if an earlier attempt died and
+// WithRerunUnknown does not allow another run, ErrUnreplayable if an earlier attempt is done
 // and its answer was not stored. WithFailOpen has no effect on Begin. With WithPermits or
 // WithShared, the error is another one: an idempotent request has its key alone. On a Locker of
 // NewQuorum the error is errors.ErrUnsupported.
 func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*Attempt, error) {
-	return l.BeginKey(ctx, Key{raw: key}, fingerprint)
+	return l.BeginKey(ctx, RequestKey{raw: key}, fingerprint)
 }
 
 // BeginKey is Begin with a Key, whose name the events of the attempt have. It is for an adapter
 // of your own: KeyFunc.Read and Key.Endpoint make the key. A key of Permits or Shared is refused.
-func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*Attempt, error) {
+func (l *Locker) BeginKey(ctx context.Context, key RequestKey, fingerprint []byte) (*Attempt, error) {
 	if !l.KeepsRecords() {
 		return nil, errNoRecords
 	}
@@ -81,7 +81,7 @@ func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*At
 		l.observeRefused(ctx, key, true, err)
 		return nil, err
 	}
-	marked := Key{raw: attemptMark + key.raw, name: key.name}
+	marked := RequestKey{raw: attemptMark + key.raw, name: key.name}
 	if outer := heldLease(ctx, l, marked.raw); outer != nil && outer.attempt != nil {
 		if err := l.checkUpgrade(outer, engine.Exclusive); err != nil {
 			return nil, l.refuseMistake(ctx, marked, true, err)
@@ -97,7 +97,7 @@ func (l *Locker) BeginKey(ctx context.Context, key Key, fingerprint []byte) (*At
 	err := l.take(ctx, a.parentOf(ctx), marked, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
-		Rerun:       l.settings.interrupted == Rerun,
+		Rerun:       l.settings.rerunUnknown,
 	}, a.lease)
 	if err == nil {
 		a.lease.attempt = a
@@ -123,7 +123,7 @@ func (a *Attempt) nest(ctx context.Context, l *Locker) *Attempt {
 	return inner
 }
 
-// Key returns the key that was given to Begin. Outcome and Resolve take the same key. It is ""
+// Key returns the key that was given to Begin. ReadRecord and Resolve take the same key. It is ""
 // on a nil Attempt.
 func (a *Attempt) Key() string {
 	if a == nil {
@@ -137,7 +137,7 @@ func (a *Attempt) Key() string {
 func (a *Attempt) Replay() (record []byte, ok bool) { return a.replay, a.lease == nil }
 
 // Number counts the attempts at the request, from 1. It is greater than 1 if earlier
-// attempts died and WithInterrupted(Rerun) allows this one: the handler may have to find out
+// attempts died and WithRerunUnknown allows this one: the handler may have to find out
 // what they did. It is 0 if the attempt is a replay.
 func (a *Attempt) Number() int {
 	if a.lease == nil {
@@ -148,17 +148,17 @@ func (a *Attempt) Number() int {
 
 // Lease returns the lease under which the attempt runs, or nil if the attempt is a replay.
 // Release on it does nothing: the end of the attempt frees the lock. Its Key is "i:" and the
-// key of the attempt. In its Context, FromContext finds the lease and AttemptFromContext
+// key of the attempt. In its Context, LeaseFromContext finds the lease and AttemptFromContext
 // finds the Attempt.
 func (a *Attempt) Lease() *Lease { return a.lease }
 
-// MaxRecord returns the size in bytes of the largest record that Commit stores: see
-// WithMaxRecord.
-func (a *Attempt) MaxRecord() int { return a.locker.settings.maxRecord }
+// MaxAnswer returns the size in bytes of the largest record that Commit stores: see
+// WithMaxAnswer.
+func (a *Attempt) MaxAnswer() int { return a.locker.settings.maxAnswer }
 
 // Commit ends the attempt: the request is done, and record is its answer. Later requests
 // with the key get the record, for the time of WithRetention. A record of more than
-// MaxRecord bytes is not stored; then Commit does what Seal does.
+// MaxAnswer bytes is not stored; then Commit does what Done does.
 //
 // Commit is retried for 2 s, even if ctx ends. ctx limits only how long the caller waits. An
 // attempt that has lost its lease is committed too, unless another attempt has begun since.
@@ -174,10 +174,10 @@ func (a *Attempt) MaxRecord() int { return a.locker.settings.maxRecord }
 // The error is ErrLost if another attempt has begun or may have begun: the record is
 // damaged, or it is gone and the key is locked by another holder. The error is
 // ErrUnavailable if Redis did not accept the record: then the outcome is unknown to other
-// processes, as after a crash, see WithInterrupted. It is ctx's error if ctx ended first. If
+// processes, as after a crash, see WithRerunUnknown. It is ctx's error if ctx ended first. If
 // the Attempt is a replay, there is another error.
 func (a *Attempt) Commit(ctx context.Context, record []byte) error {
-	if len(record) <= a.MaxRecord() {
+	if len(record) <= a.MaxAnswer() {
 		record = bytes.Clone(record)
 	}
 	return a.CommitOwned(ctx, record)
@@ -186,44 +186,41 @@ func (a *Attempt) Commit(ctx context.Context, record []byte) error {
 // CommitOwned is Commit without a copy of the record, whose bytes the caller must not change any
 // more. It is for an adapter of your own that has just encoded an answer.
 func (a *Attempt) CommitOwned(ctx context.Context, record []byte) error {
-	if len(record) > a.MaxRecord() {
-		return a.Seal(ctx)
+	if len(record) > a.MaxAnswer() {
+		return a.Done(ctx)
 	}
 	return a.end(ctx, engine.Commit, record)
 }
 
-// Seal ends the attempt as Commit does, but stores no answer: later requests with the key
+// Done ends the attempt as Commit does, but stores no answer: later requests with the key
 // get ErrUnreplayable. It returns the same errors as Commit.
-func (a *Attempt) Seal(ctx context.Context) error { return a.end(ctx, engine.Seal, nil) }
+func (a *Attempt) Done(ctx context.Context) error { return a.end(ctx, engine.Seal, nil) }
 
 // Abort ends the attempt as if it had not begun: the next request with the key runs.
 // Exception: if an earlier attempt died (see Number), the next request gets what
-// WithInterrupted says.
+// WithRerunUnknown says.
 //
 // The error is also nil if another attempt has begun, because there is nothing to abort. It
 // is ErrUnavailable if Redis did not accept the abort; the caller waits for a shorter time
 // than for a commit. If Redis did not reply, the abort is sent again for about a minute.
 // Until Redis accepts it, the attempt may look like one that died: a later request gets
-// ErrUnavailable in this process, and ErrInterrupted in another one. If Redis never accepts
-// it, all processes return ErrInterrupted. Otherwise the error is ctx's error, or the error for a
+// ErrUnavailable in this process, and ErrOutcomeUnknown in another one. If Redis never accepts
+// it, all processes return ErrOutcomeUnknown. Otherwise the error is ctx's error, or the error for a
 // replay, as for Commit.
 func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.Abort, nil) }
 
-// Interrupt ends the attempt as a crash would: the outcome of the request is unknown, and the
-// observers get OutcomeUnknown. WithInterrupted says what later requests with the key get.
+// Unknown ends the attempt as a crash would: the outcome of the request is unknown, and the
+// observers get OutcomeUnknown. WithRerunUnknown says what later requests with the key get.
 //
-// InterruptCause does the same, and says why.
+// cause says why, such as "the handler panicked". It is Err of the event, which an operator reads
+// in a log, so it should contain nothing from the request. A nil cause says that the attempt was
+// ended by Unknown.
 //
 // The error is also nil if the lease was lost before, because the record then already
 // belongs to an attempt that died. It is ErrUnavailable if Redis did not confirm, so that
 // the lock may stay until its TTL ends. Otherwise it is ctx's error, or the error for a
 // replay, as for Commit.
-func (a *Attempt) Interrupt(ctx context.Context) error { return a.InterruptCause(ctx, nil) }
-
-// InterruptCause is Interrupt with a cause, such as "the handler panicked". The cause is Err of
-// the event OutcomeUnknown, which an operator reads in a log. So it should contain nothing from
-// the request. A nil cause says that the attempt was interrupted.
-func (a *Attempt) InterruptCause(ctx context.Context, cause error) error {
+func (a *Attempt) Unknown(ctx context.Context, cause error) error {
 	if a.lease != nil && a.outer == nil {
 		a.lease.hold.SetCause(cause)
 	}
@@ -231,11 +228,11 @@ func (a *Attempt) InterruptCause(ctx context.Context, cause error) error {
 }
 
 // CutOff returns the refusal for the client of a handler that has given no answer because its
-// context had ended, with that cause. It is what a copy gets: ErrInterrupted. If the attempt was
+// context had ended, with that cause. It is what a copy gets: ErrOutcomeUnknown. If the attempt was
 // aborted, so that a copy runs, it is ErrUnavailable with a RetryAfter, or ErrClosed after Close.
 // It is for an adapter of your own.
 func (a *Attempt) CutOff(cause error, aborted bool) *Error {
-	e := &Error{Kind: ErrInterrupted}
+	e := &Error{Kind: ErrOutcomeUnknown}
 	if aborted {
 		e.Kind, e.RetryAfter = ErrUnavailable, a.locker.settings.retryAfter
 		if errors.Is(cause, ErrClosed) {
@@ -264,7 +261,7 @@ var errNotRunning = errors.New("reqlock: the attempt has an answer and does not 
 // AttemptFromContext returns the attempt of the context, and true if there is one. If there
 // are several, it returns the innermost attempt.
 func AttemptFromContext(ctx context.Context) (*Attempt, bool) {
-	lease, _ := FromContext(ctx)
+	lease, _ := LeaseFromContext(ctx)
 	a := attemptOf(lease)
 	return a, a != nil
 }

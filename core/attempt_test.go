@@ -15,8 +15,8 @@ import (
 func testAttempt(t *testing.T, servers *deployment) {
 	locks, other := servers.newLocker(t, servers.Client(t)), servers.newLocker(t, servers.Client(t))
 	a := begin(t, locks, "order")
-	if a.Number() != 1 || a.Lease() == nil || a.Lease().Key() != "i:order" || a.MaxRecord() != 1<<20 {
-		t.Errorf("attempt %d under %v, up to %d bytes", a.Number(), a.Lease(), a.MaxRecord())
+	if a.Number() != 1 || a.Lease() == nil || a.Lease().Key() != "i:order" || a.MaxAnswer() != 1<<20 {
+		t.Errorf("attempt %d under %v, up to %d bytes", a.Number(), a.Lease(), a.MaxAnswer())
 	}
 	inner, ok := core.AttemptFromContext(a.Lease().Context())
 	if !ok || inner != a {
@@ -45,10 +45,10 @@ func testReplayedAttemptCannotBeEnded(t *testing.T, servers *deployment) {
 	noError(t, begin(t, locks, "k").Commit(t.Context(), nil))
 	a, err := locks.Begin(t.Context(), "k", []byte("f"))
 	noError(t, err)
-	if a.Lease() != nil || a.Number() != 0 || a.Decision() != core.Undecided {
+	if a.Lease() != nil || a.Number() != 0 || a.Decision() != core.EndUndecided {
 		t.Errorf("lease %v, attempt %d", a.Lease(), a.Number())
 	}
-	for name, end := range map[string]func(context.Context) error{"seal": a.Seal, "abort": a.Abort, "interrupt": a.Interrupt} {
+	for name, end := range map[string]func(context.Context) error{"done": a.Done, "abort": a.Abort, "unknown": func(ctx context.Context) error { return a.Unknown(ctx, nil) }} {
 		if end(t.Context()) == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -63,16 +63,16 @@ func testEndingsOfAnAttempt(t *testing.T, servers *deployment) {
 		end  func(*core.Attempt, context.Context) error
 		next error // of the next request with the key; nil if that request runs
 	}{
-		"seal":      {(*core.Attempt).Seal, core.ErrUnreplayable},
-		"abort":     {(*core.Attempt).Abort, nil},
-		"interrupt": {(*core.Attempt).Interrupt, core.ErrInterrupted},
+		"done":    {(*core.Attempt).Done, core.ErrUnreplayable},
+		"abort":   {(*core.Attempt).Abort, nil},
+		"unknown": {func(a *core.Attempt, ctx context.Context) error { return a.Unknown(ctx, nil) }, core.ErrOutcomeUnknown},
 		"a record over the limit": {func(a *core.Attempt, ctx context.Context) error {
-			return a.Commit(ctx, bytes.Repeat([]byte("x"), a.MaxRecord()+1))
+			return a.Commit(ctx, bytes.Repeat([]byte("x"), a.MaxAnswer()+1))
 		}, core.ErrUnreplayable},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			locks := servers.newLocker(t, servers.Client(t), core.WithMaxRecord(10))
+			locks := servers.newLocker(t, servers.Client(t), core.WithMaxAnswer(10))
 			noError(t, test.end(begin(t, locks, name), t.Context()))
 			if test.next == nil {
 				_ = begin(t, locks, name).Abort(t.Context())
@@ -88,7 +88,7 @@ func testEndingsOfAnAttempt(t *testing.T, servers *deployment) {
 			}
 		})
 	}
-	locks := servers.newLocker(t, servers.Client(t), core.WithMaxRecord(10))
+	locks := servers.newLocker(t, servers.Client(t), core.WithMaxAnswer(10))
 	noError(t, begin(t, locks, "at the limit").Commit(t.Context(), []byte("0123456789")))
 	wantReplay(t, locks, "at the limit", "0123456789")
 }
@@ -104,8 +104,8 @@ func testNestedAttemptIsPartOfTheOuter(t *testing.T, servers *deployment) {
 	if found, _ := core.AttemptFromContext(inner.Lease().Context()); found != inner {
 		t.Error("the context of the inner attempt does not carry the attempt")
 	}
-	inner.Decide(core.Uncertain)
-	if outer.Decision() != core.Uncertain || inner.Decision() != core.Uncertain {
+	inner.Decide(core.EndUnknown)
+	if outer.Decision() != core.EndUnknown || inner.Decision() != core.EndUnknown {
 		t.Errorf("decided %v outside, %v inside", outer.Decision(), inner.Decision())
 	}
 	noError(t, inner.Commit(t.Context(), []byte("inner")))
@@ -121,8 +121,8 @@ func TestNoAttemptInContext(t *testing.T) {
 		t.Errorf("found %v", a)
 	}
 	var none *core.Attempt
-	none.Decide(core.Uncertain)
-	if none.Decision() != core.Undecided {
+	none.Decide(core.EndUnknown)
+	if none.Decision() != core.EndUndecided {
 		t.Error("a nil attempt is decided")
 	}
 	locks := newLocker(t, redistest.Reuse(t).Client(t))
@@ -136,8 +136,8 @@ func TestKeysOfAttempts(t *testing.T) {
 	locks := newLocker(t, newEmbedded(t))
 	for key, want := range map[string]error{"": core.ErrNoKey, strings.Repeat("x", 5000): core.ErrInvalidKey} {
 		wantError(t, errorOf(locks.Begin(t.Context(), key, nil)), want)
-		wantError(t, locks.Resolve(t.Context(), key, core.Forget(), anAttempt(t)), want)
-		wantError(t, errorOf(locks.Outcome(t.Context(), key)), want)
+		wantError(t, locks.Resolve(t.Context(), key, core.NotDone(), anAttempt(t)), want)
+		wantError(t, errorOf(locks.ReadRecord(t.Context(), key)), want)
 	}
 	keys := map[string]bool{}
 	for _, parts := range [][3]string{
@@ -161,8 +161,8 @@ func TestClosedLockerBeginsNoAttempt(t *testing.T) {
 	locks := newLocker(t, redistest.Reuse(t).Client(t))
 	noError(t, locks.Close(t.Context()))
 	wantError(t, errorOf(locks.Begin(t.Context(), "k", nil)), core.ErrClosed)
-	wantError(t, locks.Resolve(t.Context(), "k", core.Forget(), anAttempt(t)), core.ErrClosed)
-	wantError(t, errorOf(locks.Outcome(t.Context(), "k")), core.ErrClosed)
+	wantError(t, locks.Resolve(t.Context(), "k", core.NotDone(), anAttempt(t)), core.ErrClosed)
+	wantError(t, errorOf(locks.ReadRecord(t.Context(), "k")), core.ErrClosed)
 }
 
 // Attempt.Key is the key that Resolve takes. This includes replays and nested attempts.
@@ -215,7 +215,7 @@ func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment)
 	redistest.Lose(t, rdb, "the lease is lost", func() bool { return a.Lease().Context().Err() != nil }, servers.name("i:k"))
 	err := forget(t, locks, "k")
 	wantError(t, err, core.ErrBusy)
-	if outcome, _ := core.OutcomeOf(err); outcome.RetryAfter != 7*time.Second {
+	if outcome, _ := core.RefusalOf(err); outcome.RetryAfter != 7*time.Second {
 		t.Errorf("retry after %v", outcome.RetryAfter)
 	}
 	noError(t, a.Commit(t.Context(), []byte("answer")))
@@ -225,14 +225,14 @@ func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment)
 // Attempt 1 has died. Attempt 2 was aborted. The next attempt is still number 2.
 func testNumberAfterAbortedRerun(t *testing.T, servers *deployment) {
 	reject := servers.newLocker(t, servers.Client(t))
-	rerun := reject.With(core.WithInterrupted(core.Rerun))
-	noError(t, begin(t, rerun, "k").Interrupt(t.Context())) // as a crash does
+	rerun := reject.With(core.WithRerunUnknown(true))
+	noError(t, begin(t, rerun, "k").Unknown(t.Context(), nil)) // as a crash does
 	for range 2 {
 		again := begin(t, rerun, "k")
 		if again.Number() != 2 {
 			t.Errorf("attempt %d", again.Number())
 		}
 		noError(t, again.Abort(t.Context()))
-		wantError(t, errorOf(reject.Begin(t.Context(), "k", []byte("f"))), core.ErrInterrupted)
+		wantError(t, errorOf(reject.Begin(t.Context(), "k", []byte("f"))), core.ErrOutcomeUnknown)
 	}
 }

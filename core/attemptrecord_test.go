@@ -101,25 +101,25 @@ func testBufferIsReusedDuringCommit(t *testing.T, servers *deployment) {
 	wantReplay(t, direct, "k", "answer")
 }
 
-// Once a request may have taken effect, NoEffect does not come back.
+// Once a request may have taken effect, EndNoEffect does not come back.
 func TestNoEffectEnds(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	for _, test := range []struct {
-		decided []core.Decision
-		want    core.Decision
+		decided []core.Ending
+		want    core.Ending
 	}{
-		{[]core.Decision{core.NoEffect}, core.NoEffect},
-		{[]core.Decision{core.Undecided, core.NoEffect}, core.NoEffect},
-		{[]core.Decision{core.DropAnswer, core.NoEffect}, core.NoEffect},
-		{[]core.Decision{core.NoEffect, core.NoEffect}, core.NoEffect},
-		{[]core.Decision{core.NoEffect, core.Undecided}, core.Undecided},
-		{[]core.Decision{core.NoEffect, core.Undecided, core.NoEffect}, core.Undecided},
-		{[]core.Decision{core.NoEffect, core.StoreAnswer, core.NoEffect}, core.Undecided},
-		{[]core.Decision{core.NoEffect, core.DropAnswer, core.Undecided, core.NoEffect}, core.Undecided},
-		{[]core.Decision{core.NoEffect, core.Uncertain, core.NoEffect}, core.Undecided},
-		{[]core.Decision{core.Uncertain, core.NoEffect}, core.Undecided},
-		{[]core.Decision{core.NoEffect, core.Undecided, core.DropAnswer}, core.DropAnswer},
+		{[]core.Ending{core.EndNoEffect}, core.EndNoEffect},
+		{[]core.Ending{core.EndUndecided, core.EndNoEffect}, core.EndNoEffect},
+		{[]core.Ending{core.EndAbort, core.EndNoEffect}, core.EndNoEffect},
+		{[]core.Ending{core.EndNoEffect, core.EndNoEffect}, core.EndNoEffect},
+		{[]core.Ending{core.EndNoEffect, core.EndUndecided}, core.EndUndecided},
+		{[]core.Ending{core.EndNoEffect, core.EndUndecided, core.EndNoEffect}, core.EndUndecided},
+		{[]core.Ending{core.EndNoEffect, core.EndCommit, core.EndNoEffect}, core.EndUndecided},
+		{[]core.Ending{core.EndNoEffect, core.EndAbort, core.EndUndecided, core.EndNoEffect}, core.EndUndecided},
+		{[]core.Ending{core.EndNoEffect, core.EndUnknown, core.EndNoEffect}, core.EndUndecided},
+		{[]core.Ending{core.EndUnknown, core.EndNoEffect}, core.EndUndecided},
+		{[]core.Ending{core.EndNoEffect, core.EndUndecided, core.EndAbort}, core.EndAbort},
 	} {
 		attempt, err := locks.Begin(t.Context(), "k", nil)
 		noError(t, err)
@@ -149,7 +149,7 @@ func testDamagedRecord(t *testing.T, servers *deployment) {
 			if err == nil {
 				t.Fatalf("attempt %d runs", a.Number())
 			}
-			if outcome, _ := core.OutcomeOf(err); outcome.HTTP != 409 {
+			if outcome, _ := core.RefusalOf(err); outcome.HTTP != 409 {
 				t.Errorf("answered %d %s: %v", outcome.HTTP, outcome.Code, err)
 			}
 		})
@@ -183,5 +183,5 @@ func testAttemptOutlivesRetention(t *testing.T, servers *deployment) {
 	wantReplay(t, other, "ends", "answer")
 	ended := endedContext()
 	_ = locks.Close(ended) // as the death of the process
-	wantError(t, errorOf(other.Begin(t.Context(), "dies", []byte("f"))), core.ErrInterrupted)
+	wantError(t, errorOf(other.Begin(t.Context(), "dies", []byte("f"))), core.ErrOutcomeUnknown)
 }

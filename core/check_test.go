@@ -86,9 +86,9 @@ func TestDocumentedRightsSufficeForAttempts(t *testing.T) {
 	locks := newLocker(t, server.Client(t, as("alice", "secret")), patient)
 	for name, end := range map[string]func(*core.Attempt) error{
 		"commit":    func(a *core.Attempt) error { return a.Commit(t.Context(), []byte("done")) },
-		"seal":      func(a *core.Attempt) error { return a.Seal(t.Context()) },
+		"seal":      func(a *core.Attempt) error { return a.Done(t.Context()) },
 		"abort":     func(a *core.Attempt) error { return a.Abort(t.Context()) },
-		"interrupt": func(a *core.Attempt) error { return a.Interrupt(t.Context()) },
+		"interrupt": func(a *core.Attempt) error { return a.Unknown(t.Context(), nil) },
 	} {
 		if err := end(begin(t, locks, name)); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -88,7 +88,7 @@ func TestCheckWithoutAServer(t *testing.T) {
 	defer cancel()
 	err := locks.Check(ctx)
 	wantError(t, err, core.ErrUnavailable, context.DeadlineExceeded)
-	if outcome, _ := core.OutcomeOf(err); outcome.Code != "deadline" || !strings.HasPrefix(err.Error(), "reqlock: check: ") {
+	if outcome, _ := core.RefusalOf(err); outcome.Code != "deadline" || !strings.HasPrefix(err.Error(), "reqlock: check: ") {
 		t.Errorf("got %v, %+v", err, outcome)
 	}
 	why := errors.New("the probe is over")
@@ -96,7 +96,7 @@ func TestCheckWithoutAServer(t *testing.T) {
 	end(why)
 	err = locks.Check(ended)
 	wantError(t, err, core.ErrUnavailable, context.Canceled, why)
-	if outcome, _ := core.OutcomeOf(err); outcome.Code != "canceled" {
+	if outcome, _ := core.RefusalOf(err); outcome.Code != "canceled" {
 		t.Errorf("got %v, %+v", err, outcome)
 	}
 	proxy.HealDropped()
@@ -117,7 +117,7 @@ func TestCheckOfClosedLocker(t *testing.T) {
 	noError(t, locks.Close(t.Context()))
 	err := locks.Check(t.Context())
 	wantError(t, err, core.ErrClosed)
-	if outcome, _ := core.OutcomeOf(err); outcome.Code != "closing" {
+	if outcome, _ := core.RefusalOf(err); outcome.Code != "closing" {
 		t.Errorf("got %v", err)
 	}
 }

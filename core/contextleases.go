@@ -2,18 +2,18 @@ package core
 
 import "context"
 
-// Leases returns the leases of the innermost Enter, middleware, DoAll or LockAll of the
+// LeasesFromContext returns the leases of the innermost Enter, middleware, DoAll or LockAll of the
 // context, in a fixed order: one entry for each key function in the order of registration, or
 // one for each key that was given. The entry of a key function that returned ErrSkip is nil.
 // Equal keys have the same lease. With it, code reads the fencing number of each key:
 //
-//	leases := core.Leases(ctx) // of the keys "from" and "to"
+//	leases := core.LeasesFromContext(ctx) // of the keys "from" and "to"
 //	store.Transfer(ctx, leases[0].Fence(), leases[1].Fence())
 //
 // The methods of a nil Lease do nothing, and its Fence is 0. All entries are nil if the
 // request runs without its locks by WithFailOpen. A lock of a single key has one entry.
-// Leases returns nil if the context is not under a lock of reqlock.
-func Leases(ctx context.Context) []*Lease {
+// LeasesFromContext returns nil if the context is not under a lock of reqlock.
+func LeasesFromContext(ctx context.Context) []*Lease {
 	switch found := ctx.Value(leasesKey{}).(type) {
 	case *Lease:
 		return []*Lease{found}

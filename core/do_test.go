@@ -60,7 +60,7 @@ func testSeveralKeys(t *testing.T, servers *deployment) {
 			if n := servers.locked(ctx, rdb, "a", "b", "c"); n != 3 {
 				t.Errorf("%d keys are locked", n)
 			}
-			if lease, ok := core.FromContext(ctx); !ok || lease.Key() != "b" {
+			if lease, ok := core.LeaseFromContext(ctx); !ok || lease.Key() != "b" {
 				t.Errorf("the lease in the context has the key %q, want the first key", lease.Key())
 			}
 			// A nested call finds each key held.
@@ -126,7 +126,7 @@ func TestNestedLockSharesTheLock(t *testing.T) {
 	if inner.Token() != outer.Token() || inner.Key() != "k" || !inner.ValidUntil().Equal(outer.ValidUntil()) {
 		t.Error("the inner lease does not share the lock of the outer lease")
 	}
-	if got, _ := core.FromContext(inner.Context()); got != inner {
+	if got, _ := core.LeaseFromContext(inner.Context()); got != inner {
 		t.Error("the context carries another lease")
 	}
 	release(t, inner)
@@ -156,7 +156,7 @@ func TestFailOpenIsForFaultsOnly(t *testing.T) {
 	locks, events := observed(t, rdb, core.WithFailOpen(true), core.WithWait(0))
 	run := func(ctx context.Context) (ran bool, err error) {
 		err = locks.Do(ctx, "k", func(ctx context.Context) error {
-			_, locked := core.FromContext(ctx)
+			_, locked := core.LeaseFromContext(ctx)
 			ran = !locked
 			return nil
 		})

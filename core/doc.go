@@ -14,7 +14,7 @@
 //
 // To lock the requests of a server, use an adapter: nethttplock, ginlock, echolock or
 // grpclock. It reads the key from the request, and it answers a request that does not get its
-// lock. An adapter of your own can use Enter and OutcomeOf, as they do. The [documentation]
+// lock. An adapter of your own can use Enter and RefusalOf, as they do. The [documentation]
 // has a tutorial for each framework, and a page for each task.
 //
 // # Guarantees
@@ -40,7 +40,7 @@
 // An idempotent request takes effect once for its key: the first request runs, and later
 // requests with the key get its answer. The adapters have a middleware for it. Begin does the
 // same without a framework: see [Begin by hand]. If a process dies between Begin and Commit, it
-// is unknown whether the request took effect: see Outcome, Resolve and [unknown outcomes].
+// is unknown whether the request took effect: see ReadRecord, Resolve and [unknown outcomes].
 //
 // # Rights
 //

@@ -11,7 +11,7 @@ import (
 //
 //	ctx, release, err := core.Enter(r.Context(), locks, r, key)
 //	if err != nil {
-//		// answer by core.OutcomeOf(err)
+//		// answer by core.RefusalOf(err)
 //	}
 //	defer release()
 //
@@ -28,11 +28,11 @@ import (
 //
 // The error is an error of Lock, ErrBodyTooLarge, or the error of a key function. With an
 // error no key is locked. Enter panics if there is no key function.
-func Enter[R any, F ~func(R) (K, error), K string | Key](
+func Enter[R any, F ~func(R) (K, error), K string | RequestKey](
 	ctx context.Context, l *Locker, r R, keys ...F,
 ) (locked context.Context, release func(), err error) {
 	must(len(keys) > 0, "Enter needs a key function")
-	var few [4]Key // avoids an allocation for most requests
+	var few [4]RequestKey // avoids an allocation for most requests
 	read := few[:0]
 	for _, key := range keys {
 		k, err := readKey((func(R) (K, error))(key), r)
@@ -42,7 +42,7 @@ func Enter[R any, F ~func(R) (K, error), K string | Key](
 		switch {
 		case err == nil:
 		case errors.Is(err, ErrSkip):
-			k = Key{} // takes no lock
+			k = RequestKey{} // takes no lock
 		default:
 			l.observeUnread(ctx, err, false)
 			return ctx, nothing, err
@@ -53,8 +53,8 @@ func Enter[R any, F ~func(R) (K, error), K string | Key](
 }
 
 // enter takes the locks of the keys. A zero Key takes no lock.
-func (l *Locker) enter(ctx context.Context, keys []Key) (locked context.Context, release func(), err error) {
-	if !slices.ContainsFunc(keys, func(k Key) bool { return k.raw != "" }) {
+func (l *Locker) enter(ctx context.Context, keys []RequestKey) (locked context.Context, release func(), err error) {
+	if !slices.ContainsFunc(keys, func(k RequestKey) bool { return k.raw != "" }) {
 		return &unlockedContext{ctx, len(keys)}, nothing, nil
 	}
 	all, err := acquireAll(ctx, l, keys, l.waitOr(0))

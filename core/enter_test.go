@@ -19,7 +19,7 @@ func TestEnter(t *testing.T) {
 
 	ctx, done, err := core.Enter(t.Context(), locks, form{"id": "42"}, key)
 	noError(t, err)
-	lease, ok := core.FromContext(ctx)
+	lease, ok := core.LeaseFromContext(ctx)
 	if !ok || lease.Key() != "42" || rdb.Get(t.Context(), "reqlock:42").Val() != lease.Token() {
 		t.Error("not locked")
 	}
@@ -64,7 +64,7 @@ func TestEnterWithoutALock(t *testing.T) {
 			if !errors.Is(err, test.want) || err != nil && ctx != t.Context() {
 				t.Errorf("got %v", err)
 			}
-			if _, locked := core.FromContext(ctx); locked {
+			if _, locked := core.LeaseFromContext(ctx); locked {
 				t.Error("there is a lease")
 			}
 		})
@@ -73,7 +73,7 @@ func TestEnterWithoutALock(t *testing.T) {
 	release(t, lease)
 
 	ctx, done, err := core.Enter(t.Context(), locks, form{"id": "42", "b": "!skip"}, field("b"), field("id"))
-	if got, _ := core.FromContext(ctx); err != nil || got.Key() != "42" {
+	if got, _ := core.LeaseFromContext(ctx); err != nil || got.Key() != "42" {
 		t.Errorf("one of two keys skips: %v", err)
 	}
 	done()
@@ -133,7 +133,7 @@ func TestEndOfLeaseDuringWaitForAnotherIsWaitTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := run()
 			wantError(t, err, core.ErrWaitTimeout)
-			if got, _ := core.OutcomeOf(err); got.Code != "wait_timeout" || errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrLost) {
+			if got, _ := core.RefusalOf(err); got.Code != "wait_timeout" || errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrLost) {
 				t.Errorf("%v: outcome %+v", err, got)
 			}
 		})

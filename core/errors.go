@@ -64,9 +64,9 @@ var (
 
 	// ErrMismatch says that an idempotency key was used again with another payload.
 	ErrMismatch = errors.New("reqlock: idempotency key used with another payload")
-	// ErrInterrupted says that an earlier attempt with this idempotency key failed, or
+	// ErrOutcomeUnknown says that an earlier attempt with this idempotency key failed, or
 	// died before its end, so that it is unknown whether it took effect.
-	ErrInterrupted = errors.New("reqlock: earlier attempt interrupted")
+	ErrOutcomeUnknown = errors.New("reqlock: outcome unknown")
 	// ErrUnreplayable says that the request was done, but its answer was not stored.
 	ErrUnreplayable = errors.New("reqlock: completed, answer not replayable")
 
@@ -74,7 +74,7 @@ var (
 	// begun, was aborted, or its record has expired.
 	ErrNotFound = errors.New("reqlock: no record of the request")
 	// ErrChanged says that Resolve has changed nothing, because the request is no longer as
-	// the operator saw it: another attempt has begun, or the outcome is known. Call Outcome
+	// the operator saw it: another attempt has begun, or the outcome is known. Call ReadRecord
 	// again.
 	ErrChanged = errors.New("reqlock: the request has changed since it was seen, or has an outcome")
 )

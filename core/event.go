@@ -23,8 +23,8 @@ type Event struct {
 	// names, and no name contains text of a client. It is "" if there is none, if the key
 	// could not be read and WithName is not set, and in Warned.
 	Name string
-	// Attempt is true if the event is about an idempotent request: see Begin.
-	Attempt bool
+	// Idempotent is true if the event is about an idempotent request: see Begin.
+	Idempotent bool
 	// Shared is true if the event is about a shared lease, or about a request for one: see
 	// WithPermits and WithShared.
 	Shared bool
@@ -48,8 +48,8 @@ type Event struct {
 	Caller string
 	// Holds is how many leases are held, in Closing.
 	Holds int
-	// Handover says how the holder got the lease, in Acquired.
-	Handover Handover
+	// Grant says how the holder got the lease, in Acquired.
+	Grant Grant
 	// Err is described with each kind.
 	Err error
 
@@ -84,10 +84,10 @@ func (k EventKey) IsEmpty() bool { return k.raw == "" }
 // Raw returns the key itself.
 func (k EventKey) Raw() string { return k.raw }
 
-// Endpoint returns the whole key of an idempotent request, as Outcome and Resolve take it, if
+// EndpointKey returns the whole key of an idempotent request, as ReadRecord and Resolve take it, if
 // it has the form of EndpointKey. Then it is a digest, and may be logged. Otherwise ok is
 // false: it is the key of a lock, or the program made the key in another way.
-func (k EventKey) Endpoint() (key string, ok bool) {
+func (k EventKey) EndpointKey() (key string, ok bool) {
 	key, ok = strings.CutPrefix(k.raw, attemptMark)
 	if digest, err := base64.RawURLEncoding.DecodeString(key); !ok || err != nil || len(digest) != sha256.Size {
 		return "", false

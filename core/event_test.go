@@ -40,8 +40,8 @@ func TestEventsOfALock(t *testing.T) {
 		synctest.Wait() // the observer has received all events
 
 		acquired := events.of(core.Acquired)
-		if len(acquired) != 2 || acquired[0].Queued || acquired[0].Handover != core.Free || acquired[0].Waited > ttl ||
-			!acquired[1].Queued || acquired[1].Handover != core.Passed || acquired[1].Waited != 4*ttl {
+		if len(acquired) != 2 || acquired[0].Queued || acquired[0].Grant != core.GrantFree || acquired[0].Waited > ttl ||
+			!acquired[1].Queued || acquired[1].Grant != core.GrantPassed || acquired[1].Waited != 4*ttl {
 			t.Errorf("acquired: %+v", acquired)
 		}
 		if refused := events.of(core.Refused); len(refused) != 1 || refused[0].Queued {
@@ -119,10 +119,10 @@ func TestEventsSayHowAnAttemptEnded(t *testing.T) {
 		end       func(a *core.Attempt) error
 		committed int
 	}{
-		core.Commit:    {func(a *core.Attempt) error { return a.Commit(context.Background(), []byte("answer")) }, 1},
-		core.Seal:      {func(a *core.Attempt) error { return a.Seal(context.Background()) }, 1},
-		core.Abort:     {func(a *core.Attempt) error { return a.Abort(context.Background()) }, 0},
-		core.Interrupt: {func(a *core.Attempt) error { return a.Interrupt(context.Background()) }, 0},
+		core.EndCommit:  {func(a *core.Attempt) error { return a.Commit(context.Background(), []byte("answer")) }, 1},
+		core.EndDone:    {func(a *core.Attempt) error { return a.Done(context.Background()) }, 1},
+		core.EndAbort:   {func(a *core.Attempt) error { return a.Abort(context.Background()) }, 0},
+		core.EndUnknown: {func(a *core.Attempt) error { return a.Unknown(context.Background(), nil) }, 0},
 	} {
 		t.Run(ending.String(), func(t *testing.T) {
 			t.Parallel()
@@ -138,18 +138,18 @@ func TestEventsSayHowAnAttemptEnded(t *testing.T) {
 				if event.Kind == core.Released || event.Kind == core.Committed {
 					want = ending
 				}
-				if event.Ending != want || !event.Attempt {
-					t.Errorf("%v: ending %v, attempt %t", event.Kind, event.Ending, event.Attempt)
+				if event.Ending != want || !event.Idempotent {
+					t.Errorf("%v: ending %v, attempt %t", event.Kind, event.Ending, event.Idempotent)
 				}
 			}
 			release(t, lock(t, locks, "k"))
 			suite.Eventually(t, "the plain release is observed", func() bool { return len(events.of(core.Released)) == 2 })
-			if plain := events.of(core.Released)[1]; plain.Ending != 0 || plain.Attempt {
+			if plain := events.of(core.Released)[1]; plain.Ending != 0 || plain.Idempotent {
 				t.Errorf("a plain lock: %+v", plain)
 			}
 		})
 	}
-	if got := core.Ending(0).String(); got != "unknown" {
+	if got := core.Ending(0).String(); got != "undecided" {
 		t.Error(got)
 	}
 }

@@ -95,8 +95,8 @@ func TestEventsOfAnAttemptHaveItsContext(t *testing.T) {
 		if event.Kind == core.Replayed {
 			want = "copy"
 		}
-		if got := traceOf(event); got != want || !event.Attempt {
-			t.Errorf("%v: the context is that of %q, attempt %t", event.Kind, got, event.Attempt)
+		if got := traceOf(event); got != want || !event.Idempotent {
+			t.Errorf("%v: the context is that of %q, attempt %t", event.Kind, got, event.Idempotent)
 		}
 	}
 }
@@ -105,13 +105,13 @@ func TestEventsOfAnAttemptHaveItsContext(t *testing.T) {
 func TestUnknownOutcomeHasTheContextOfTheCopy(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
-	noError(t, begin(t, newLocker(t, rdb), "k").Interrupt(t.Context()))
+	noError(t, begin(t, newLocker(t, rdb), "k").Unknown(t.Context(), nil))
 	locks, events := observed(t, rdb, core.WithName("payments"))
-	wantError(t, errorOf(locks.Begin(traced(t.Context(), "copy"), "k", []byte("f"))), core.ErrInterrupted)
+	wantError(t, errorOf(locks.Begin(traced(t.Context(), "copy"), "k", []byte("f"))), core.ErrOutcomeUnknown)
 	suite.Eventually(t, "the outcome is reported", func() bool { return len(events.of(core.OutcomeUnknown)) > 0 })
 	event := events.of(core.OutcomeUnknown)[0]
-	if traceOf(event) != "copy" || event.Name != "payments" || !event.Attempt {
-		t.Errorf("the context is that of %q, name %q, attempt %t", traceOf(event), event.Name, event.Attempt)
+	if traceOf(event) != "copy" || event.Name != "payments" || !event.Idempotent {
+		t.Errorf("the context is that of %q, name %q, attempt %t", traceOf(event), event.Name, event.Idempotent)
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	// Replayed: a request got the stored answer of an earlier attempt. The request may
 	// have waited for that attempt.
 	Replayed
-	// Committed: an attempt was ended by Commit or Seal. Err is set if its answer was not
+	// Committed: an attempt was ended by Commit or Done. Err is set if its answer was not
 	// stored: it is ErrUnavailable if Redis did not accept the answer, so that the outcome
 	// is unknown to later requests, or ErrLost if another attempt had begun, or an operator
 	// had resolved the request. After ErrUnavailable the commit may go on: see
@@ -47,12 +47,12 @@ const (
 	// and what to do. There is no Key.
 	Warned
 	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an
-	// operator has to find out: see Locker.Outcome and Resolve. Key.Endpoint is the key
+	// operator has to find out: see Locker.ReadRecord and Resolve. Key.EndpointKey is the key
 	// that they take. There is at least one such event for each outcome: when an attempt
-	// is ended by Interrupt; when Redis did not accept a commit, which may go on, and once
+	// is ended by Unknown; when Redis did not accept a commit, which may go on, and once
 	// more if it is given up later; when a request finds that
-	// an earlier attempt died or was interrupted, in any process; and before each run that
-	// WithInterrupted(Rerun) allows after that. Err says which of these it is: for a commit
+	// an earlier attempt died or ended unknown, in any process; and before each run that
+	// WithRerunUnknown allows after that. Err says which of these it is: for a commit
 	// it is also ErrUnavailable, and the adapters name what the handler did, such as a
 	// panic or its status. The record in Redis notes the report of a copy, so that later
 	// copies do not report it again.
@@ -98,64 +98,33 @@ func (k EventKind) String() string {
 	}
 }
 
-// A Handover says how a holder got its lease.
-type Handover int
+// A Grant says how a holder got its lease.
+type Grant int
 
 // The ways in which a holder gets a lease.
 const (
-	// Free: the key was free, and the first command took it.
-	Free Handover = iota + 1
-	// Awaited: the key was locked, and a later command took it.
-	Awaited
-	// Passed: the holder before, in the same process, passed its lease on. Redis kept the
+	// GrantFree: the key was free, and the first command took it.
+	GrantFree Grant = iota + 1
+	// GrantAwaited: the key was locked, and a later command took it.
+	GrantAwaited
+	// GrantPassed: the holder before, in the same process, passed its lease on. Redis kept the
 	// key.
-	Passed
-	// Handed: another process handed the lock to this process and notified it.
-	Handed
+	GrantPassed
+	// GrantHanded: another process handed the lock to this process and notified it.
+	GrantHanded
 )
 
-// String returns the handover as one lower-case word.
-func (h Handover) String() string {
+// String returns the grant as one lower-case word.
+func (h Grant) String() string {
 	switch h {
-	case Free:
+	case GrantFree:
 		return "free"
-	case Awaited:
+	case GrantAwaited:
 		return "awaited"
-	case Passed:
+	case GrantPassed:
 		return "passed"
-	case Handed:
+	case GrantHanded:
 		return "handed"
-	default:
-		return "unknown"
-	}
-}
-
-// An Ending says how an idempotent attempt ended.
-type Ending int
-
-// The ways in which an attempt ends. They are named as the methods of Attempt.
-const (
-	// Commit: the request is done, and its answer was to be stored.
-	Commit Ending = iota + 1
-	// Seal: the request is done, without an answer.
-	Seal
-	// Abort: the next request with the key runs.
-	Abort
-	// Interrupt: the outcome of the request is unknown.
-	Interrupt
-)
-
-// String returns the ending as one lower-case word.
-func (e Ending) String() string {
-	switch e {
-	case Commit:
-		return "commit"
-	case Seal:
-		return "seal"
-	case Abort:
-		return "abort"
-	case Interrupt:
-		return "interrupt"
 	default:
 		return "unknown"
 	}

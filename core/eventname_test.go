@@ -84,12 +84,12 @@ func TestRefusalsHaveTheNameOfTheLock(t *testing.T) {
 		t.Errorf("refused %q", got)
 	}
 	for i, event := range events.of(core.Refused) {
-		if event.Attempt != (i == 4) {
-			t.Errorf("refusal %d: attempt %t", i, event.Attempt)
+		if event.Idempotent != (i == 4) {
+			t.Errorf("refusal %d: attempt %t", i, event.Idempotent)
 		}
 	}
 	locks.ObserveRefused(t.Context(), core.ErrNoKey)
-	if all := events.of(core.Refused); len(all) != 6 || !all[5].Attempt || all[5].Name != "orders" {
+	if all := events.of(core.Refused); len(all) != 6 || !all[5].Idempotent || all[5].Name != "orders" {
 		t.Errorf("%+v", all)
 	}
 	release(t, lease)

@@ -101,12 +101,12 @@ func ExampleEnter() {
 	handle := func(ctx context.Context, m message) {
 		ctx, release, err := core.Enter(ctx, locks, m, byUser)
 		if err != nil {
-			outcome, _ := core.OutcomeOf(err)
+			outcome, _ := core.RefusalOf(err)
 			fmt.Println(outcome.HTTP, outcome.Code)
 			return
 		}
 		defer release()
-		lease, _ := core.FromContext(ctx)
+		lease, _ := core.LeaseFromContext(ctx)
 		fmt.Println(lease.Key(), "says", m.text)
 	}
 

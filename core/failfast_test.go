@@ -51,7 +51,7 @@ func refusesAtOnce(t *testing.T, locks *core.Locker, key string) bool {
 	}
 	_, err = locks.TryLock(t.Context(), key)
 	wantError(t, err, core.ErrUnavailable)
-	outcome, _ := core.OutcomeOf(err)
+	outcome, _ := core.RefusalOf(err)
 	if outcome.Code != "unavailable" || outcome.RetryAfter != time.Second {
 		t.Errorf("the outcome is %+v", outcome)
 	}
@@ -213,7 +213,7 @@ func TestFailOpenLocksOnceTheServerIsBack(t *testing.T) {
 		}
 		locks.Up()
 		noError(t, locks.With(core.WithFailOpen(true)).Do(t.Context(), "k", func(ctx context.Context) error {
-			if _, locked := core.FromContext(ctx); !locked {
+			if _, locked := core.LeaseFromContext(ctx); !locked {
 				return errors.New("it ran without the lock")
 			}
 			return nil

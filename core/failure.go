@@ -1,7 +1,7 @@
 package core
 
 // A Failure is how a handler of an idempotent HTTP request failed. The adapters' option
-// WithUncertain gets it, and reports whether the outcome of the request is unknown.
+// WithUnknown gets it, and reports whether the outcome of the request is unknown.
 // grpclock has its own Failure.
 type Failure struct {
 	// Status is the status that the handler has written, of 400 or more or below 200. If the handler

@@ -31,7 +31,7 @@ func field(name string) core.KeyFunc[form] {
 }
 
 // enter enters and leaves at once. It returns the error of Enter.
-func enter[R any, F ~func(R) (K, error), K string | core.Key](ctx context.Context, locks *core.Locker, request R, keys ...F) error {
+func enter[R any, F ~func(R) (K, error), K string | core.RequestKey](ctx context.Context, locks *core.Locker, request R, keys ...F) error {
 	_, done, err := core.Enter(ctx, locks, request, keys...)
 	done() // is never nil
 	return err

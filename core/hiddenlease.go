@@ -21,7 +21,7 @@ func hidesLease(ctx context.Context, l *Locker, key string) bool {
 	if request == nil {
 		return false
 	}
-	lease, _ := FromContext(request) //nolint:contextcheck // the lease of that context is meant
+	lease, _ := LeaseFromContext(request) //nolint:contextcheck // the lease of that context is meant
 	return aliveLease(lease, l, key) != nil
 }
 

@@ -8,11 +8,11 @@ import (
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// A Key is what a key function has read from a request: the key of a lock, the name that Named
-// has given it, and what Permits or Shared says about it. The zero Key is no key. A Key
+// A RequestKey is what a key function has read from a request: the key of a lock, the name that Named
+// has given it, and what Permits or Shared says about it. The zero RequestKey is no key. A RequestKey
 // prints and marshals as a digest, because keys may hold personal data, which must not get
 // into logs by accident.
-type Key struct {
+type RequestKey struct {
 	raw  string
 	name string // "" unless Named has set it; never part of the key
 	// limit is the limit of Permits, Shared or SharedWhen, if hasLimit is true. Otherwise the
@@ -25,18 +25,18 @@ type Key struct {
 // NewKey returns a Key without a name and without permits. A key function of your own that
 // calls another one returns a Key, and so needs it for the keys that it makes itself. An empty
 // key is ErrNoKey.
-func NewKey(key string) Key { return Key{raw: key} }
+func NewKey(key string) RequestKey { return RequestKey{raw: key} }
 
 // Raw returns the key itself, as Lock takes it.
-func (k Key) Raw() string { return k.raw }
+func (k RequestKey) Raw() string { return k.raw }
 
 // Name returns the name of the outermost Named, or "" if there is none. Events have it: see
 // Event.Name.
-func (k Key) Name() string { return k.name }
+func (k RequestKey) Name() string { return k.name }
 
 // Endpoint returns the key that the Idempotent middlewares give to BeginKey: the EndpointKey
 // of the key, with the same name and permits. It is for an adapter of your own.
-func (k Key) Endpoint(method, route string) Key {
+func (k RequestKey) Endpoint(method, route string) RequestKey {
 	k.raw = EndpointKey(method, route, k.raw)
 	return k
 }
@@ -47,7 +47,7 @@ func (k Key) Endpoint(method, route string) Key {
 //	locks.With(key.Options()...).Do(ctx, key.Raw(), fn)
 //
 // It returns nil if the key is locked as the Locker says.
-func (k Key) Options() []Option {
+func (k RequestKey) Options() []Option {
 	switch {
 	case !k.hasLimit:
 		return nil
@@ -61,21 +61,21 @@ func (k Key) Options() []Option {
 // NeedWait returns the key for a request that must not be refused at once if its key is held:
 // Enter refuses the request on a Locker without WithWait, or with WithWait(0). The SharedReads
 // of the adapters return such a key. It is for an adapter of your own.
-func (k Key) NeedWait() Key {
+func (k RequestKey) NeedWait() RequestKey {
 	k.needWait = true
 	return k
 }
 
 // String returns the first 12 hex digits of the key's SHA-256, as EventKey does.
-func (k Key) String() string { return EventKey{k.raw}.String() }
+func (k RequestKey) String() string { return EventKey{k.raw}.String() }
 
 // GoString returns the same as String, for %#v.
-func (k Key) GoString() string { return k.String() }
+func (k RequestKey) GoString() string { return k.String() }
 
 // MarshalText returns the same as String.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+func (k RequestKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// EndpointKey returns the key that the Idempotent middlewares give to Begin. Outcome and
+// EndpointKey returns the key that the Idempotent middlewares give to Begin. ReadRecord and
 // Resolve take it. It is for an adapter of your own: the functions EndpointKey of the adapters
 // make the key from what a client has sent. For HTTP, the arguments are the method, the pattern
 // of the route as the framework writes it, and the key that the middleware's key function

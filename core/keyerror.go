@@ -9,16 +9,16 @@ import (
 
 // Describe names a key function in its errors. call is how the program calls it, such as
 // `PathValue("ID")`. part says what a client has to mend, such as `the header "X-Account"`:
-// Outcome.Part has it, so neither may contain anything from the request. part is "" where a
+// Refusal.Part has it, so neither may contain anything from the request. part is "" where a
 // client cannot mend it. The key functions of the adapters are described.
 //
 // If the key function calls a described one and returns its error, that description counts.
-func Describe[R any, K string | Key](call, part string, key func(R) (K, error)) KeyFunc[R] {
+func Describe[R any, K string | RequestKey](call, part string, key func(R) (K, error)) KeyFunc[R] {
 	must(key != nil, "Describe needs a key function")
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		k, err := callKey(key, r)
 		if err != nil {
-			return Key{}, described(err, call, part)
+			return RequestKey{}, described(err, call, part)
 		}
 		return k, nil
 	}

@@ -15,48 +15,48 @@ import "errors"
 // other requests without a key. If the error is ErrSkip, the request runs without a lock.
 // Any other error refuses the request. If that error has a method StatusCode() int, the
 // method returns the status of the answer.
-type KeyFunc[R any] func(R) (Key, error)
+type KeyFunc[R any] func(R) (RequestKey, error)
 
 // Read returns the key of a request. It is for an adapter of your own that calls BeginKey, and
 // for a key function that calls another one. An empty key is ErrNoKey. The error names the key
-// function. OutcomeOf returns an outcome for every error except ErrSkip.
-func (key KeyFunc[R]) Read(r R) (Key, error) { return readKey(key, r) }
+// function. RefusalOf returns an outcome for every error except ErrSkip.
+func (key KeyFunc[R]) Read(r R) (RequestKey, error) { return readKey(key, r) }
 
 // readKey is KeyFunc.Read for each form of key function.
-func readKey[R any, K string | Key](key func(R) (K, error), r R) (Key, error) {
+func readKey[R any, K string | RequestKey](key func(R) (K, error), r R) (RequestKey, error) {
 	k, err := callKey(key, r)
 	switch {
 	case err == nil:
 		return k, nil
 	case errors.Is(err, ErrSkip):
-		return Key{}, err // without the name of the function, which costs an allocation
+		return RequestKey{}, err // without the name of the function, which costs an allocation
 	default:
-		return Key{}, KeyError(withName(err, functionOf(key)))
+		return RequestKey{}, KeyError(withName(err, functionOf(key)))
 	}
 }
 
 // callKey calls the key function. It returns ErrNoKey for an empty key.
-func callKey[R any, K string | Key](key func(R) (K, error), r R) (Key, error) {
+func callKey[R any, K string | RequestKey](key func(R) (K, error), r R) (RequestKey, error) {
 	read, err := key(r)
 	if err != nil {
-		return Key{}, err
+		return RequestKey{}, err
 	}
 	k := keyOf(read)
 	if k.raw == "" {
-		return Key{}, ErrNoKey
+		return RequestKey{}, ErrNoKey
 	}
 	return k, nil
 }
 
 // keyOf converts the result of a key function.
-func keyOf[K string | Key](k K) Key {
+func keyOf[K string | RequestKey](k K) RequestKey {
 	switch k := any(k).(type) {
 	case string:
-		return Key{raw: k}
-	case Key:
+		return RequestKey{raw: k}
+	case RequestKey:
 		return k
 	}
-	return Key{} // impossible: K is one of the two
+	return RequestKey{} // impossible: K is one of the two
 }
 
 // Func makes a KeyFunc from a function of your own. It is needed where a function that returns
@@ -66,16 +66,16 @@ func keyOf[K string | Key](k K) Key {
 //
 // Its errors have the name of the function, unless a function around it names them: see Describe.
 // A KeyFunc is returned as it is.
-func Func[R any, K string | Key](key func(R) (K, error)) KeyFunc[R] {
+func Func[R any, K string | RequestKey](key func(R) (K, error)) KeyFunc[R] {
 	must(key != nil, "Func needs a function")
-	if own, ok := any(key).(func(R) (Key, error)); ok {
+	if own, ok := any(key).(func(R) (RequestKey, error)); ok {
 		return own
 	}
 	name := functionOf(key)
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		k, err := callKey(key, r)
 		if err != nil {
-			return Key{}, withName(err, name)
+			return RequestKey{}, withName(err, name)
 		}
 		return k, nil
 	}
@@ -89,7 +89,7 @@ func Of[R any](get func(R) string) KeyFunc[R] {
 }
 
 // KeyError converts an error of a key function, or another error of reading a request, to an
-// error for which OutcomeOf returns an outcome. It returns nil and ErrSkip unchanged.
+// error for which RefusalOf returns an outcome. It returns nil and ErrSkip unchanged.
 func KeyError(err error) error {
 	if err == nil {
 		return nil
@@ -104,7 +104,7 @@ func KeyError(err error) error {
 
 // funcsOf makes a KeyFunc from each of the functions. It panics, with the name of the caller,
 // if there is none, or if one is nil.
-func funcsOf[R any, F ~func(R) (K, error), K string | Key](caller string, keys []F) []KeyFunc[R] {
+func funcsOf[R any, F ~func(R) (K, error), K string | RequestKey](caller string, keys []F) []KeyFunc[R] {
 	must(len(keys) > 0, caller+" needs a key function")
 	funcs := make([]KeyFunc[R], len(keys))
 	for i, key := range keys {

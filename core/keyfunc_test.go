@@ -19,8 +19,8 @@ func TestFormsOfKeyFunctions(t *testing.T) {
 		plain    = func(f form) (string, error) { return f["a"], nil }
 		own      = ownFunc(plain)
 		rule     = field("a")
-		literal  = func(f form) (core.Key, error) { return core.NewKey(f["a"]), nil }
-		calling  = func(f form) (core.Key, error) { return core.Named("n", plain)(f) }
+		literal  = func(f form) (core.RequestKey, error) { return core.NewKey(f["a"]), nil }
+		calling  = func(f form) (core.RequestKey, error) { return core.Named("n", plain)(f) }
 		always   = func(form) bool { return true }
 		request  = form{"a": "1", "b": "2"}
 		severals = []core.KeyFunc[form]{rule, core.Func(plain)}
@@ -106,8 +106,8 @@ func TestKeyDoesNotPrintItself(t *testing.T) {
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", key)
 	for _, text := range []string{
-		fmt.Sprint(key), fmt.Sprintf("%v %+v %#v %s %q", key, key, key, key, key), fmt.Sprintf("%v", []core.Key{key}),
-		fmt.Sprintf("%+v", struct{ Key core.Key }{key}), string(asJSON), log.String(),
+		fmt.Sprint(key), fmt.Sprintf("%v %+v %#v %s %q", key, key, key, key, key), fmt.Sprintf("%v", []core.RequestKey{key}),
+		fmt.Sprintf("%+v", struct{ Key core.RequestKey }{key}), string(asJSON), log.String(),
 	} {
 		if strings.Contains(text, "DE02") {
 			t.Errorf("prints the key: %s", text)
@@ -185,7 +185,7 @@ func TestErrorNamesTheKeyFunction(t *testing.T) {
 		if err == nil || err.Error() != test.want || test.kind != nil && !errors.Is(err, test.kind) {
 			t.Errorf("%s: got %v, want %s", name, err, test.want)
 		}
-		if outcome, _ := core.OutcomeOf(err); outcome.Part != test.part {
+		if outcome, _ := core.RefusalOf(err); outcome.Part != test.part {
 			t.Errorf("%s: the part is %q, want %q", name, outcome.Part, test.part)
 		}
 	}

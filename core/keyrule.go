@@ -21,9 +21,9 @@ import (
 // Shared belong around Join, too: a part with one of them refuses the request, because the
 // joined key is another key than the part. Func converts a function of your own that stands
 // beside other key functions.
-func Join[R any, F ~func(R) (K, error), K string | Key](keys ...F) KeyFunc[R] {
+func Join[R any, F ~func(R) (K, error), K string | RequestKey](keys ...F) KeyFunc[R] {
 	parts := funcsOf[R]("Join", keys)
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		var joined strings.Builder
 		for _, part := range parts {
 			k, err := callKey(part, r)
@@ -31,13 +31,13 @@ func Join[R any, F ~func(R) (K, error), K string | Key](keys ...F) KeyFunc[R] {
 				err = errSharedPart
 			}
 			if err != nil {
-				return Key{}, err
+				return RequestKey{}, err
 			}
 			joined.WriteString(strconv.Itoa(len(k.raw)))
 			joined.WriteByte(':')
 			joined.WriteString(k.raw)
 		}
-		return Key{raw: joined.String()}, nil
+		return RequestKey{raw: joined.String()}, nil
 	}
 }
 
@@ -47,9 +47,9 @@ var errSharedPart = errors.New("Join: a part has Permits or Shared: write them a
 // First uses the first key function that returns a key. It calls the next function only
 // after ErrNoKey, so it does not ignore a malformed key. Func converts a function of your own
 // that stands beside other key functions.
-func First[R any, F ~func(R) (K, error), K string | Key](keys ...F) KeyFunc[R] {
+func First[R any, F ~func(R) (K, error), K string | RequestKey](keys ...F) KeyFunc[R] {
 	choices := funcsOf[R]("First", keys)
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		var calls, parts []string
 		for _, key := range choices {
 			k, err := callKey(key, r)
@@ -66,19 +66,19 @@ func First[R any, F ~func(R) (K, error), K string | Key](keys ...F) KeyFunc[R] {
 			}
 		}
 		call, part := "First("+strings.Join(calls, ", ")+")", strings.Join(parts, " or ")
-		return Key{}, &keyPartError{call: call, part: part, err: ErrNoKey}
+		return RequestKey{}, &keyPartError{call: call, part: part, err: ErrNoKey}
 	}
 }
 
 // When locks only the requests for which the condition is true. All other requests run
 // without a lock.
-func When[R any, K string | Key](condition func(R) bool, key func(R) (K, error)) KeyFunc[R] {
+func When[R any, K string | RequestKey](condition func(R) bool, key func(R) (K, error)) KeyFunc[R] {
 	must(condition != nil, "When needs a condition")
 	must(key != nil, "When needs a key function")
 	chosen := Func(key)
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		if !condition(r) {
-			return Key{}, ErrSkip
+			return RequestKey{}, ErrSkip
 		}
 		return callKey(chosen, r)
 	}
@@ -97,16 +97,16 @@ func When[R any, K string | Key](condition func(R) bool, key func(R) (K, error))
 //
 // The events of the lock have the name, too: see Event.Name. Of several Named around one key
 // it is the name of the outermost one. First, When, Describe, Hashed and Keyed keep it.
-func Named[R any, K string | Key](name string, key func(R) (K, error)) KeyFunc[R] {
+func Named[R any, K string | RequestKey](name string, key func(R) (K, error)) KeyFunc[R] {
 	if err := CheckName(name); err != nil {
 		panic(err.Error())
 	}
 	must(key != nil, "Named needs a key function")
 	whole := Describe("Named("+strconv.Quote(name)+")", "", key)
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		k, err := whole(r)
 		if err != nil {
-			return Key{}, err
+			return RequestKey{}, err
 		}
 		k.raw, k.name = name+":"+k.raw, name
 		return k, nil
@@ -116,13 +116,13 @@ func Named[R any, K string | Key](name string, key func(R) (K, error)) KeyFunc[R
 // Hashed replaces the key by its SHA-256 (base64url, 43 characters). Long keys become short,
 // and keys cannot be read by accident in Redis. A reader who can guess keys can still find
 // them: to prevent that, use Keyed.
-func Hashed[R any, K string | Key](key func(R) (K, error)) KeyFunc[R] {
+func Hashed[R any, K string | RequestKey](key func(R) (K, error)) KeyFunc[R] {
 	must(key != nil, "Hashed needs a key function")
 	plain := Func(key)
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		k, err := callKey(plain, r)
 		if err != nil {
-			return Key{}, err
+			return RequestKey{}, err
 		}
 		sum := sha256.Sum256([]byte(k.raw))
 		k.raw = base64.RawURLEncoding.EncodeToString(sum[:])
@@ -138,16 +138,16 @@ const minFIPSSecret = 14
 // characters), so that personal data in keys does not get into Redis. Processes exclude each
 // other only if they have the same secret. An empty secret panics, and so does one of less than
 // 14 bytes under GODEBUG=fips140=only, which forbids it.
-func Keyed[R any, K string | Key](secret []byte, key func(R) (K, error)) KeyFunc[R] {
+func Keyed[R any, K string | RequestKey](secret []byte, key func(R) (K, error)) KeyFunc[R] {
 	must(len(secret) > 0, "Keyed needs a secret")
 	must(!fips140.Enforced() || len(secret) >= minFIPSSecret, "Keyed needs a secret of at least 14 bytes under GODEBUG=fips140=only")
 	must(key != nil, "Keyed needs a key function")
 	plain := Func(key)
 	secret = append([]byte(nil), secret...)
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		k, err := callKey(plain, r)
 		if err != nil {
-			return Key{}, err
+			return RequestKey{}, err
 		}
 		mac := hmac.New(sha256.New, secret)
 		mac.Write([]byte(k.raw))

@@ -24,10 +24,10 @@ func (c *leaseContext) Value(key any) any {
 // leaseKey is the key of the innermost Lease among the values of a context.
 type leaseKey struct{}
 
-// FromContext returns the lease of the context, and true if there is one. If there are
+// LeaseFromContext returns the lease of the context, and true if there is one. If there are
 // several, it returns the innermost lease. For a request with several keys that is the lease
 // of the first key; Leases returns the leases of all keys.
-func FromContext(ctx context.Context) (*Lease, bool) {
+func LeaseFromContext(ctx context.Context) (*Lease, bool) {
 	lease, ok := ctx.Value(leaseKey{}).(*Lease)
 	return lease, ok
 }
@@ -39,7 +39,7 @@ func mustContext(ctx context.Context) { must(ctx != nil, "the context is nil") }
 // root Locker and is alive. It returns nil if ctx has ended.
 func heldLease(ctx context.Context, l *Locker, key string) *Lease {
 	mustContext(ctx)
-	lease, _ := FromContext(ctx)
+	lease, _ := LeaseFromContext(ctx)
 	if lease = aliveLease(lease, l, key); lease == nil || ctx.Err() != nil {
 		return nil
 	}

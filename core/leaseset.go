@@ -40,14 +40,14 @@ type LeaseSet struct {
 func (l *Locker) LockAll(ctx context.Context, keys []string) (*LeaseSet, error) {
 	if len(keys) == 0 || slices.Contains(keys, "") {
 		err := &Error{Kind: ErrNoKey}
-		l.observeRefused(ctx, Key{}, false, err)
+		l.observeRefused(ctx, RequestKey{}, false, err)
 		return nil, err
 	}
 	return acquireAll(ctx, l, keys, l.waitOr(waitForever))
 }
 
 // Context returns the context in which the holder may rely on all locks. It ends as the
-// context of a Lease does, as soon as one of the leases is lost or released. FromContext
+// context of a Lease does, as soon as one of the leases is lost or released. LeaseFromContext
 // finds the lease of the first key in it, and Leases the leases of all keys. On a nil
 // LeaseSet it is the background context.
 func (s *LeaseSet) Context() context.Context {

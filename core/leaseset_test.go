@@ -41,12 +41,12 @@ func TestLeasesFollowTheOrderOfTheKeyFunctions(t *testing.T) {
 			ctx, done, err := core.Enter(t.Context(), locks, test.request, field("from"), field("to"))
 			noError(t, err)
 			defer done()
-			leases := core.Leases(ctx)
+			leases := core.LeasesFromContext(ctx)
 			wantLeases(t, leases, test.want...)
-			first, found := core.FromContext(ctx)
+			first, found := core.LeaseFromContext(ctx)
 			if at := slices.IndexFunc(leases, func(lease *core.Lease) bool { return lease != nil }); found != (at >= 0) ||
 				found && leases[at] != first {
-				t.Errorf("FromContext returns the lease of %q", first.Key())
+				t.Errorf("LeaseFromContext returns the lease of %q", first.Key())
 			}
 			seen := map[string]int64{}
 			for _, lease := range leases {
@@ -62,32 +62,32 @@ func TestLeasesFollowTheOrderOfTheKeyFunctions(t *testing.T) {
 func TestLeasesAreThoseOfTheInnermostLock(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
-	wantLeases(t, core.Leases(t.Context()))
+	wantLeases(t, core.LeasesFromContext(t.Context()))
 	outer, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, field("b"), field("a"))
 	noError(t, err)
 	defer done()
 	type ctxKey struct{}
-	wantLeases(t, core.Leases(context.WithValue(outer, ctxKey{}, 1)), "2", "1")
+	wantLeases(t, core.LeasesFromContext(context.WithValue(outer, ctxKey{}, 1)), "2", "1")
 
 	// A request without a lock does not get the leases of the outer one.
 	inner, doneInner, err := core.Enter(outer, locks, form{"c": "!skip"}, field("c"))
 	noError(t, err)
 	defer doneInner()
-	wantLeases(t, core.Leases(inner), "")
-	if lease, _ := core.FromContext(inner); lease.Key() != "2" {
-		t.Errorf("FromContext returns the lease of %q", lease.Key())
+	wantLeases(t, core.LeasesFromContext(inner), "")
+	if lease, _ := core.LeaseFromContext(inner); lease.Key() != "2" {
+		t.Errorf("LeaseFromContext returns the lease of %q", lease.Key())
 	}
 	err = locks.DoAll(outer, []string{"3", "1"}, func(ctx context.Context) error {
-		wantLeases(t, core.Leases(ctx), "3", "1")
+		wantLeases(t, core.LeasesFromContext(ctx), "3", "1")
 		return locks.Do(ctx, "4", func(ctx context.Context) error {
-			wantLeases(t, core.Leases(ctx), "4")
+			wantLeases(t, core.LeasesFromContext(ctx), "4")
 			return nil
 		})
 	})
 	noError(t, err)
 	attempt, err := locks.Begin(outer, "pay", nil)
 	noError(t, err)
-	wantLeases(t, core.Leases(attempt.Lease().Context()), "i:pay")
+	wantLeases(t, core.LeasesFromContext(attempt.Lease().Context()), "i:pay")
 	noError(t, attempt.Abort(t.Context()))
 }
 
@@ -97,14 +97,14 @@ func TestLeasesOfRunWithoutLockAreNil(t *testing.T) {
 	locks := newLocker(t, rdb, core.WithFailOpen(true))
 	_ = rdb.Close()
 	if err := locks.DoAll(t.Context(), []string{"a", "b"}, func(ctx context.Context) error {
-		wantLeases(t, core.Leases(ctx), "", "")
+		wantLeases(t, core.LeasesFromContext(ctx), "", "")
 		return nil
 	}); err != nil {
 		t.Error(err)
 	}
 	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "!skip"}, field("a"), field("b"))
 	defer done()
-	wantLeases(t, core.Leases(ctx), "", "")
+	wantLeases(t, core.LeasesFromContext(ctx), "", "")
 	noError(t, err)
 }
 
@@ -119,9 +119,9 @@ func TestLockAll(t *testing.T) {
 		t.Errorf("%d keys are locked", n)
 	}
 	wantLeases(t, set.Leases(), "b", "a", "b")
-	wantLeases(t, core.Leases(set.Context()), "b", "a", "b")
-	if first, _ := core.FromContext(set.Context()); first.Key() != "b" {
-		t.Errorf("FromContext returns the lease of %q", first.Key())
+	wantLeases(t, core.LeasesFromContext(set.Context()), "b", "a", "b")
+	if first, _ := core.LeaseFromContext(set.Context()); first.Key() != "b" {
+		t.Errorf("LeaseFromContext returns the lease of %q", first.Key())
 	}
 	if a, b := set.Lease("a"), set.Lease("b"); a.Key() != "a" || b.Key() != "b" || a.Fence() == 0 || b.Fence() == 0 || a.Token() == b.Token() {
 		t.Errorf("leases of %q and %q with the fences %d and %d", a.Key(), b.Key(), a.Fence(), b.Fence())
@@ -228,7 +228,7 @@ func TestEqualKeysTakeTheStrictestLimitOnce(t *testing.T) {
 						break
 					}
 					held++
-					if leases := core.Leases(ctx); len(leases) != 2 || leases[0].Token() != leases[1].Token() || leases[0].Shared() != test.shared {
+					if leases := core.LeasesFromContext(ctx); len(leases) != 2 || leases[0].Token() != leases[1].Token() || leases[0].Shared() != test.shared {
 						t.Errorf("leases %v", leases)
 					}
 				}

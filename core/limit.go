@@ -10,7 +10,7 @@ import (
 
 // limitOf returns the limit of a key's leases: that of the key if it has one, or else that of
 // the view.
-func (l *Locker) limitOf(key Key) engine.Limit {
+func (l *Locker) limitOf(key RequestKey) engine.Limit {
 	if key.hasLimit {
 		return key.limit
 	}
@@ -53,7 +53,7 @@ func (s *settings) whyNotShared(limit engine.Limit) string {
 }
 
 // sharedAttempt says why an idempotent request with the key is refused.
-func sharedAttempt(key Key) error {
+func sharedAttempt(key RequestKey) error {
 	if key.hasLimit {
 		return KeyError(fmt.Errorf("%s: %w", nameOfLimit(key.limit), errSharedAttempt))
 	}

@@ -33,13 +33,13 @@ const maxKeyLen = 4096
 // A caller that holds one lock and takes another can wait for ever: see "Deadlocks" in the
 // package comment.
 func (l *Locker) Lock(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, Key{raw: key}, l.waitOr(engine.WaitForever), &Lease{})
+	return l.acquire(ctx, RequestKey{raw: key}, l.waitOr(engine.WaitForever), &Lease{})
 }
 
 // TryLock takes the lock of a key if the lock is free. It does not wait for a release. It
 // returns the same results as Lock.
 func (l *Locker) TryLock(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, Key{raw: key}, 0, &Lease{})
+	return l.acquire(ctx, RequestKey{raw: key}, 0, &Lease{})
 }
 
 // waitOr returns the wait of WithWait, or the fallback if it is not set.
@@ -52,7 +52,7 @@ func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 
 // acquire takes the lock of one key within the wait. It fills in the empty lease and returns
 // it.
-func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease *Lease) (*Lease, error) {
+func (l *Locker) acquire(ctx context.Context, key RequestKey, wait time.Duration, lease *Lease) (*Lease, error) {
 	outer, err := l.findOuter(ctx, key)
 	switch {
 	case err != nil:
@@ -68,7 +68,7 @@ func (l *Locker) acquire(ctx context.Context, key Key, wait time.Duration, lease
 
 // findOuter returns the lease of the caller in which a lease of the key nests, or nil if there
 // is none. The error refuses a key that no wait can grant, because of a mistake in the program.
-func (l *Locker) findOuter(ctx context.Context, key Key) (*Lease, error) {
+func (l *Locker) findOuter(ctx context.Context, key RequestKey) (*Lease, error) {
 	if err := checkKey(key.raw); err != nil {
 		l.observeRefused(ctx, key, false, err)
 		return nil, err
@@ -94,8 +94,8 @@ func (l *Locker) findOuter(ctx context.Context, key Key) (*Lease, error) {
 // take takes the lock of one key from the engine and fills in the empty lease. The attempt
 // is nil for a plain lock. parent is the parent of the lease's context. The error is an error
 // of the engine.
-func (l *Locker) take(ctx, parent context.Context, key Key, wait time.Duration, a *engine.Attempt, lease *Lease) error {
-	outer, _ := FromContext(ctx) // calls the context, so it comes before the grant
+func (l *Locker) take(ctx, parent context.Context, key RequestKey, wait time.Duration, a *engine.Attempt, lease *Lease) error {
+	outer, _ := LeaseFromContext(ctx) // calls the context, so it comes before the grant
 	hold, err := l.engine.Acquire(ctx, engine.Request{
 		Key:        key.raw,
 		Limit:      l.limitOf(key),
@@ -121,9 +121,9 @@ func (l *Locker) take(ctx, parent context.Context, key Key, wait time.Duration, 
 
 // refuseMistake refuses a lock because of a mistake in the program. It sends a Refused event,
 // since the engine does not see the request.
-func (l *Locker) refuseMistake(ctx context.Context, key Key, attempt bool, err *Error) error {
+func (l *Locker) refuseMistake(ctx context.Context, key RequestKey, attempt bool, err *Error) error {
 	event := l.eventOf(Refused, key, err)
-	event.Attempt = attempt
+	event.Idempotent = attempt
 	l.settings.notifyFrom(ctx, event)
 	return err
 }
@@ -187,7 +187,7 @@ func kindOf(reason engine.Reason) error {
 	case engine.Mismatch:
 		return ErrMismatch
 	case engine.Interrupted:
-		return ErrInterrupted
+		return ErrOutcomeUnknown
 	case engine.Sealed:
 		return ErrUnreplayable
 	case engine.ClosedDown:

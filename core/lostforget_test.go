@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// The first send of Forget takes effect, and its reply is lost. The second send must not report
+// The first send of NotDone takes effect, and its reply is lost. The second send must not report
 // that nothing has changed.
 func TestForgetWhoseReplyIsLost(t *testing.T) {
 	t.Parallel()
@@ -30,14 +30,14 @@ func TestForgetWhoseReplyIsLost(t *testing.T) {
 			t.Parallel()
 			server, proxy, rdb := behindProxy(t)
 			locks, direct := newLocker(t, rdb), newLocker(t, server.Client(t))
-			wantError(t, direct.Resolve(t.Context(), "loads the script", core.Forget(), anAttempt(t)), core.ErrNotFound)
+			wantError(t, direct.Resolve(t.Context(), "loads the script", core.NotDone(), anAttempt(t)), core.ErrNotFound)
 			seen := interrupted(t, direct, "k")
 			sendFirst, _ := proxy.HoldCommand(redistest.Named("EVALSHA"))
 			sendFirst() // so that the next rule is that of the second send
 			sendSecond, held := proxy.HoldCommand(redistest.Named("EVALSHA"))
 			defer sendSecond()
 			proxy.DropReply(redistest.Named("EVALSHA"), redistest.CloseConn)
-			resolved := start(func() error { return locks.Resolve(t.Context(), "k", core.Forget(), seen) })
+			resolved := start(func() error { return locks.Resolve(t.Context(), "k", core.NotDone(), seen) })
 			suite.AwaitClosed(t, "the second send is held", held)
 			if test.between != nil {
 				next := begin(t, direct, "k")

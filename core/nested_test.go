@@ -185,9 +185,9 @@ func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
 	server := redistest.Reuse(t)
 	endings := map[string]func(context.Context, *core.Attempt) error{
 		"commit":    func(ctx context.Context, a *core.Attempt) error { return a.Commit(ctx, []byte("inner")) },
-		"seal":      func(ctx context.Context, a *core.Attempt) error { return a.Seal(ctx) },
+		"seal":      func(ctx context.Context, a *core.Attempt) error { return a.Done(ctx) },
 		"abort":     func(ctx context.Context, a *core.Attempt) error { return a.Abort(ctx) },
-		"interrupt": func(ctx context.Context, a *core.Attempt) error { return a.Interrupt(ctx) },
+		"interrupt": func(ctx context.Context, a *core.Attempt) error { return a.Unknown(ctx, nil) },
 	}
 	for ending, end := range endings {
 		t.Run(ending, func(t *testing.T) {

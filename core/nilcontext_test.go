@@ -43,9 +43,9 @@ func TestNilContextEndsLocks(t *testing.T) {
 			return lease.Extend(none, time.Minute)
 		},
 		"commit":    end(func(a *core.Attempt) error { return a.Commit(none, nil) }),
-		"seal":      end(func(a *core.Attempt) error { return a.Seal(none) }),
+		"seal":      end(func(a *core.Attempt) error { return a.Done(none) }),
 		"abort":     end(func(a *core.Attempt) error { return a.Abort(none) }),
-		"interrupt": end(func(a *core.Attempt) error { return a.Interrupt(none) }),
+		"interrupt": end(func(a *core.Attempt) error { return a.Unknown(none, nil) }),
 		"close": func(t *testing.T, locks *core.Locker, key string) error {
 			lease := lock(t, locks, key)
 			released := start(func() error {
@@ -90,8 +90,8 @@ func TestNilContextTakesNoLock(t *testing.T) {
 		"do all":  func() { _ = locks.DoAll(none, []string{"k", "l"}, never) },
 		"enter":   func() { _, _, _ = core.Enter(none, locks, form{"id": "k"}, field("id")) },
 		"begin":   func() { _, _ = locks.Begin(none, "k", nil) },
-		"outcome": func() { _, _ = locks.Outcome(none, "k") },
-		"resolve": func() { _ = locks.Resolve(none, "k", core.Forget(), core.AttemptID{}) },
+		"outcome": func() { _, _ = locks.ReadRecord(none, "k") },
+		"resolve": func() { _ = locks.Resolve(none, "k", core.NotDone(), core.AttemptID{}) },
 		"check":   func() { _ = locks.Check(none) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,39 +28,39 @@ var kinds = [...]EventKind{
 	engine.Warned:         Warned,
 }
 
-// handovers maps the engine's handovers to the handovers of this package.
-var handovers = [...]Handover{
+// grants maps the engine's handovers to the grants of this package.
+var grants = [...]Grant{
 	0:              0,
-	engine.Free:    Free,
-	engine.Awaited: Awaited,
-	engine.Passed:  Passed,
-	engine.Handed:  Handed,
+	engine.Free:    GrantFree,
+	engine.Awaited: GrantAwaited,
+	engine.Passed:  GrantPassed,
+	engine.Handed:  GrantHanded,
 }
 
 // endings maps the engine's endings of an attempt to the endings of this package.
 var endings = [...]Ending{
-	engine.Abort:     Abort,
-	engine.Commit:    Commit,
-	engine.Seal:      Seal,
-	engine.Interrupt: Interrupt,
+	engine.Abort:     EndAbort,
+	engine.Commit:    EndCommit,
+	engine.Seal:      EndDone,
+	engine.Interrupt: EndUnknown,
 }
 
 // observe converts an event of the engine and sends it to the observers.
 func (s *settings) observe(e engine.Event) {
 	event := Event{
-		Kind:     kinds[e.Kind],
-		Key:      EventKey{e.Key},
-		Name:     e.Name,
-		Attempt:  e.Attempt,
-		Shared:   e.Shared,
-		Queued:   e.Queued,
-		Waited:   e.Waited,
-		Held:     e.Held,
-		Handover: handovers[e.Handover],
-		Repeated: e.Repeated,
-		Caller:   e.Caller,
-		Holds:    e.Holds,
-		ctx:      e.Context,
+		Kind:       kinds[e.Kind],
+		Key:        EventKey{e.Key},
+		Name:       e.Name,
+		Idempotent: e.Attempt,
+		Shared:     e.Shared,
+		Queued:     e.Queued,
+		Waited:     e.Waited,
+		Held:       e.Held,
+		Grant:      grants[e.Handover],
+		Repeated:   e.Repeated,
+		Caller:     e.Caller,
+		Holds:      e.Holds,
+		ctx:        e.Context,
 	}
 	if e.Attempt && (e.Kind == engine.Released || e.Kind == engine.Committed) {
 		event.Ending = endings[e.Ending]
@@ -101,7 +101,7 @@ func unknownCause(e engine.Event) error {
 	case e.Ending == engine.Interrupt && e.Err != nil:
 		return e.Err
 	case e.Ending == engine.Interrupt:
-		return errAttemptInterrupted
+		return errEndedUnknown
 	case e.Err != nil:
 		return &commitError{&Error{Kind: ErrUnavailable, Cause: e.Err}, e.GoesOn}
 	}
@@ -109,8 +109,8 @@ func unknownCause(e engine.Event) error {
 }
 
 var (
-	errAttemptInterrupted = errors.New("reqlock: the attempt was interrupted")
-	errAttemptDied        = errors.New("reqlock: an earlier attempt died or was interrupted")
+	errEndedUnknown = errors.New("reqlock: the attempt was ended by Unknown")
+	errAttemptDied  = errors.New("reqlock: an earlier attempt died or ended unknown")
 )
 
 // A commitError says that Redis did not accept a commit or a seal.
@@ -140,7 +140,7 @@ func (s *settings) notifyFrom(ctx context.Context, event Event) {
 }
 
 // nameOf returns the name that the events of a key have.
-func (l *Locker) nameOf(key Key) string {
+func (l *Locker) nameOf(key RequestKey) string {
 	if l.settings.name != "" {
 		return l.settings.name
 	}
@@ -148,7 +148,7 @@ func (l *Locker) nameOf(key Key) string {
 }
 
 // eventOf returns an event about a request that the engine does not see.
-func (l *Locker) eventOf(kind EventKind, key Key, err error) Event {
+func (l *Locker) eventOf(kind EventKind, key RequestKey, err error) Event {
 	return Event{Kind: kind, Key: EventKey{key.raw}, Name: l.nameOf(key), Shared: l.limitOf(key).IsShared(), Err: err}
 }
 
@@ -156,21 +156,21 @@ func (l *Locker) eventOf(kind EventKind, key Key, err error) Event {
 // nil, ErrSkip, and a key function that will be called again.
 func (l *Locker) observeUnread(ctx context.Context, err error, attempt bool) {
 	if err != nil && !errors.Is(err, ErrSkip) && !isPending(err) {
-		l.observeRefused(ctx, Key{}, attempt, err)
+		l.observeRefused(ctx, RequestKey{}, attempt, err)
 	}
 }
 
 // observeRefused sends a Refused event for a request that cannot have its key. The key itself
 // is not in the event.
-func (l *Locker) observeRefused(ctx context.Context, key Key, attempt bool, err error) {
+func (l *Locker) observeRefused(ctx context.Context, key RequestKey, attempt bool, err error) {
 	event := l.eventOf(Refused, key, err)
-	event.Key, event.Attempt = EventKey{}, attempt
+	event.Key, event.Idempotent = EventKey{}, attempt
 	l.settings.notifyFrom(ctx, event)
 }
 
 // observeUnlocked sends an Unlocked event for each key of a request that runs without locks,
 // except for empty keys.
-func observeUnlocked[K string | Key](ctx context.Context, l *Locker, keys []K, err error) {
+func observeUnlocked[K string | RequestKey](ctx context.Context, l *Locker, keys []K, err error) {
 	for _, key := range keys {
 		if k := keyOf(key); k.raw != "" {
 			l.settings.notifyFrom(ctx, l.eventOf(Unlocked, k, err))

@@ -63,12 +63,12 @@ var entrances = map[string]func(ctx context.Context, locks *core.Locker) error{
 		return a.Commit(ctx, []byte("answer"))
 	},
 	"Interrupt": func(ctx context.Context, locks *core.Locker) error {
-		a, err := locks.With(core.WithInterrupted(core.Rerun)).Begin(ctx, "k", nil)
+		a, err := locks.With(core.WithRerunUnknown(true)).Begin(ctx, "k", nil)
 		if err != nil {
 			return err
 		}
 		time.Sleep(4 * observedTTL)
-		return a.Interrupt(ctx)
+		return a.Unknown(ctx, nil)
 	},
 	"a lease that expires": func(ctx context.Context, locks *core.Locker) error {
 		lease, err := locks.With(core.WithRenewal(false)).Lock(ctx, "k")

@@ -38,7 +38,7 @@ func TestCommitGoesOn(t *testing.T) {
 			restart(server)
 			wantReplay(t, locks, key, "answer")
 			suite.Eventually(t, "the commit is done", func() bool { return len(events.of(core.Committed)) == 2 })
-			if late := events.of(core.Committed)[1]; late.Err != nil || late.Ending != core.Commit || !late.Repeated {
+			if late := events.of(core.Committed)[1]; late.Err != nil || late.Ending != core.EndCommit || !late.Repeated {
 				t.Errorf("late: %+v", late)
 			}
 			if got := len(events.of(core.OutcomeUnknown)); got != 1 {
@@ -64,7 +64,7 @@ func TestOperatorBeatsOpenCommit(t *testing.T) {
 		resolution core.Resolution
 		want       error // of a copy; nil if it runs
 	}{
-		"forget": {core.Forget(), nil},
+		"forget": {core.NotDone(), nil},
 		"done":   {core.Done(), core.ErrUnreplayable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestOperatorBeatsOpenCommit(t *testing.T) {
 			proxy.Refuse(true)
 			wantError(t, attempt.Commit(t.Context(), []byte("answer")), core.ErrUnavailable)
 			server.Client(t).Del(t.Context(), "reqlock:i:k") // the lease ends
-			seen := wantOutcome(t, operator, "k", core.RequestUnknown, 1)
+			seen := wantOutcome(t, operator, "k", core.StateUnknown, 1)
 			if err := operator.Resolve(t.Context(), "k", test.resolution, seen); err != nil {
 				t.Fatal(err)
 			}

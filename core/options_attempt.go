@@ -9,20 +9,6 @@ import (
 // minRetention is the shortest retention that is useful.
 const minRetention = time.Second
 
-// A Policy says what to do with a request if an earlier attempt at it failed, or died before
-// its end, so that it is unknown whether the request took effect.
-type Policy int
-
-// The policies.
-const (
-	// Reject refuses the request with ErrInterrupted, until Resolve says what became of it or
-	// the record expires after the time of WithRetention.
-	Reject Policy = iota
-	// Rerun runs the request. Attempt.Number shows the handler that there was an earlier
-	// attempt. If that attempt has lost its lease, it may still run.
-	Rerun
-)
-
 // WithRetention sets how long the record of an idempotent request is kept, with its answer:
 // 24 h if not set, at least 1 s. After that, a request with the key runs as if it were the
 // first. The time counts from the end of the request. If the attempt died, it counts from
@@ -35,29 +21,31 @@ func WithRetention(d time.Duration) Option {
 	})
 }
 
-// WithInterrupted sets what to do with an idempotent request if the outcome of an earlier
-// attempt at it is unknown: Reject if not set. The options WithUncertain of the adapters say
-// which failures leave the outcome unknown. Middlewares that only lock refuse the option.
-func WithInterrupted(p Policy) Option {
-	return ofAttempts("WithInterrupted", func(s *settings) error {
-		if p != Reject && p != Rerun {
-			return fmt.Errorf("reqlock: WithInterrupted: %d is no policy", p)
-		}
-		s.interrupted = p
+// WithRerunUnknown sets whether an idempotent request runs if the outcome of an earlier attempt at
+// it is unknown: off if not set. If it is off, the request is refused with ErrOutcomeUnknown, until
+// Resolve says what became of it, or the record expires after the time of WithRetention. If it is
+// on, the request runs. Attempt.Number shows the handler that there was an earlier attempt. If that
+// attempt has lost its lease, it may still run.
+//
+// The options WithUnknown of the adapters say which failures leave the outcome unknown.
+// Middlewares that only lock refuse the option.
+func WithRerunUnknown(on bool) Option {
+	return ofAttempts("WithRerunUnknown", func(s *settings) error {
+		s.rerunUnknown = on
 		return nil
 	})
 }
 
-// WithMaxRecord sets the size in bytes of the largest answer of an idempotent request that is
+// WithMaxAnswer sets the size in bytes of the largest answer of an idempotent request that is
 // stored: 1 MiB if not set, at least 1. A request with a larger answer is also done and does
 // not run again, but later requests with its key get ErrUnreplayable. Middlewares that only
 // lock refuse the option.
-func WithMaxRecord(bytes int) Option {
-	return ofAttempts("WithMaxRecord", func(s *settings) error {
+func WithMaxAnswer(bytes int) Option {
+	return ofAttempts("WithMaxAnswer", func(s *settings) error {
 		if bytes < 1 {
-			return fmt.Errorf("reqlock: WithMaxRecord: %d is below 1", bytes)
+			return fmt.Errorf("reqlock: WithMaxAnswer: %d is below 1", bytes)
 		}
-		s.maxRecord = bytes
+		s.maxAnswer = bytes
 		return nil
 	})
 }

@@ -73,7 +73,7 @@ func WithMaxTotalWaiters(n int) Option {
 }
 
 // WithOpenCommits limits the number and the bytes of commits that go on after Attempt.Commit or
-// Seal has returned ErrUnavailable: 1024 and 64 MiB if not set. A commit for which there is no
+// Done has returned ErrUnavailable: 1024 and 64 MiB if not set. A commit for which there is no
 // room is given up, so the outcome of its request stays unknown. A count of 0 switches them off.
 // On a quorum the option has no effect. Only New and NewQuorum accept this option.
 func WithOpenCommits(count, bytes int) Option {

@@ -37,7 +37,7 @@ func (a *Attempt) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 // String says what the operator has found out, without the answer.
 func (r Resolution) String() string {
-	how := [...]string{noResolution: "none", forgotten: "Forget", done: "Done", answered: "Answered"}[r.how]
+	how := [...]string{noResolution: "none", notDone: "NotDone", done: "Done", answered: "Answered"}[r.how]
 	return "reqlock.Resolution(" + how + ")"
 }
 

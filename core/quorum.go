@@ -25,7 +25,7 @@ import (
 // clients are connected to the same server, no lock is granted, and the error says so.
 //
 // Some features need one server that has all data, and are refused: fencing numbers
-// (WithFencing), idempotent requests (Begin, Outcome, Resolve and the Idempotent middlewares),
+// (WithFencing), idempotent requests (Begin, ReadRecord, Resolve and the Idempotent middlewares),
 // WithMinHold and WithReplicas. Waiters of several processes do not form one queue. The first
 // process that finds the lock free gets it, so a waiter may wait longer than waiters that
 // arrived later.

@@ -125,8 +125,8 @@ func testViewOfQuorumRefusesBadSettings(t *testing.T, servers []*redistest.Serve
 		}
 	}
 	wantError(t, errorOf(locks.Begin(t.Context(), "view", nil)), errors.ErrUnsupported)
-	wantError(t, locks.Resolve(t.Context(), "view", core.Forget(), anAttempt(t)), errors.ErrUnsupported)
-	wantError(t, errorOf(locks.Outcome(t.Context(), "view")), errors.ErrUnsupported)
+	wantError(t, locks.Resolve(t.Context(), "view", core.NotDone(), anAttempt(t)), errors.ErrUnsupported)
+	wantError(t, errorOf(locks.ReadRecord(t.Context(), "view")), errors.ErrUnsupported)
 	lease, err := locks.With(core.WithTTL(quorumTTL), core.WithWait(30*time.Second)).Lock(t.Context(), "view")
 	noError(t, err)
 	noError(t, lease.Extend(t.Context(), quorumTTL))
@@ -214,7 +214,7 @@ func refusalOf(t *testing.T, locks *core.Locker, key string) error {
 	if err == nil {
 		release(t, lease)
 	}
-	if outcome, ok := core.OutcomeOf(err); !ok || outcome.HTTP != http.StatusServiceUnavailable || !errors.Is(err, core.ErrUnavailable) {
+	if outcome, ok := core.RefusalOf(err); !ok || outcome.HTTP != http.StatusServiceUnavailable || !errors.Is(err, core.ErrUnavailable) {
 		t.Fatalf("got %v, outcome %v", err, outcome)
 	}
 	return err

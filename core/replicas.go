@@ -9,7 +9,7 @@ import (
 
 // WithReplicas makes each grant and each renewal wait until n replicas of the master have
 // acknowledged it: off if not set. The turn of a waiter waits for replicas as well, and so
-// does the end of an idempotent request by Commit or Seal. If fewer replicas acknowledge a
+// does the end of an idempotent request by Commit or Done. If fewer replicas acknowledge a
 // step within the timeout, the request gets ErrUnavailable and holds no lock. The timeout is
 // in whole milliseconds. Only New accepts this option.
 //
@@ -29,7 +29,7 @@ import (
 // together share one WAIT on their connection. The time counts against the lease. Releases
 // and withdrawn requests do not wait for replicas. If a failover loses a release, the key
 // stays locked for the rest of its TTL. If a failover loses an Abort, the attempt counts as
-// dead: later requests with its key get ErrInterrupted, or run by Rerun, for the time of
+// dead: later requests with its key get ErrOutcomeUnknown, or run by WithRerunUnknown, for the time of
 // WithRetention. Exception: the process of the Abort finds the key before its TTL ends, within a
 // minute, and aborts the attempt again.
 //

@@ -53,7 +53,7 @@ func TestTooFewReplicasGrantNoLock(t *testing.T) {
 			if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), tooFew) {
 				t.Errorf("%s: %v", what, err)
 			}
-			if outcome, ok := core.OutcomeOf(err); !ok || outcome.HTTP != 503 {
+			if outcome, ok := core.RefusalOf(err); !ok || outcome.HTTP != 503 {
 				t.Errorf("%s: %+v", what, outcome)
 			}
 			awaitNoKeys(t, servers.rdb)

@@ -73,7 +73,7 @@ func TestLostAbortLeavesAnInterruptedAttempt(t *testing.T) {
 	sentinels.Failover()
 	suite.Eventually(t, "the attempt is interrupted", func() bool {
 		_, err := other.Begin(t.Context(), "order", []byte("f"))
-		return errors.Is(err, core.ErrInterrupted)
+		return errors.Is(err, core.ErrOutcomeUnknown)
 	})
 }
 
@@ -101,7 +101,7 @@ func TestCommitOnTooFewReplicasFailsAndIsReplayed(t *testing.T) {
 		if next.Number() != 1 {
 			t.Errorf("attempt %d", next.Number())
 		}
-		noError(t, next.Seal(t.Context()))
+		noError(t, next.Done(t.Context()))
 	})
 }
 

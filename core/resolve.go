@@ -5,20 +5,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/reqlock/reqlock/internal/answer"
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// A Record is the answer to a request, in the form in which an adapter stores it. The
-// function Answer of an adapter makes one, under the same filter as for the answer of a
-// handler.
-type Record = answer.Record
-
 // A Resolution says what an operator has found out about a request with an unknown outcome:
-// Forget, Done or Answered.
+// NotDone, Done or Answered.
 type Resolution struct {
 	how    resolutionKind
-	record Record
+	answer Answer
 }
 
 // A resolutionKind is the kind of a Resolution.
@@ -26,43 +20,43 @@ type resolutionKind int
 
 const (
 	noResolution resolutionKind = iota
-	forgotten
+	notDone
 	done
 	answered
 )
 
-// Forget says that the request did not take effect: the next request with the key runs.
-func Forget() Resolution { return Resolution{how: forgotten} }
+// NotDone says that the request did not take effect: the next request with the key runs.
+func NotDone() Resolution { return Resolution{how: notDone} }
 
 // Done says that the request took effect: later requests with the key do not run, and get
 // ErrUnreplayable.
 func Done() Resolution { return Resolution{how: done} }
 
 // Answered says that the request took effect, and what its answer is: later requests with
-// the key get that answer. The adapter of the route makes the record.
-func Answered(record Record) Resolution { return Resolution{answered, record} }
+// the key get that answer. The adapter of the route makes it.
+func Answered(answer Answer) Resolution { return Resolution{answered, answer} }
 
 // Resolve ends the unknown outcome of an idempotent request, as an operator says. Find out
 // what the attempt did, and then:
 //
-//	outcome, err := locks.Outcome(ctx, key)
-//	// outcome.State is RequestUnknown: look for the charge
-//	err = locks.Resolve(ctx, key, core.Done(), outcome.Seen)
+//	record, err := locks.ReadRecord(ctx, key)
+//	// record.State is StateUnknown: look for the charge
+//	err = locks.Resolve(ctx, key, core.Done(), record.Attempt)
 //
-// The key is the argument of Begin: see Outcome. Keys in events and leases have
+// The key is the argument of Begin: see ReadRecord. Keys in events and leases have
 // "i:" in front. seen is the attempt that the operator has looked at. Resolve changes the
 // record only if it is still that of this attempt, and its outcome is still unknown.
 //
 // After Done and Answered, copies of the request get what Resolution says, for the time of
 // WithRetention from now on. Other requests with the key still get ErrMismatch. If the
 // process of the attempt was only cut off, its commit is refused with ErrLost. Exception:
-// after Forget, the commit is accepted if Redis has lost the record, or, with Rerun, if a later
+// after NotDone, the commit is accepted if Redis has lost the record, or, with WithRerunUnknown, if a later
 // attempt had been aborted before. A refused commit shows
-// that the request did take effect, so before Forget, find out that the process has ended. A
-// repeated call with the same arguments returns nil, except that a repeated Forget returns
+// that the request did take effect, so before NotDone, find out that the process has ended. A
+// repeated call with the same arguments returns nil, except that a repeated NotDone returns
 // ErrNotFound, or ErrChanged if another attempt has begun.
 //
-// Forget and Done also end the state RequestDamaged. Such a record may lack the fingerprint, so
+// NotDone and Done also end the state StateDamaged. Such a record may lack the fingerprint, so
 // after Done each request with the key is a copy, and Answered gets ErrChanged.
 //
 // The error is an *Error of one of these kinds, and then nothing has changed: ErrNotFound if
@@ -70,9 +64,9 @@ func Answered(record Record) Resolution { return Resolution{answered, record} }
 // key, or an attempt of this Locker that has lost its lease and has not ended. ErrChanged if
 // the record is no longer as it was seen: another attempt has begun, or the outcome is known.
 // Otherwise the error is one of Lock's other kinds. If it is unknown whether the resolution has
-// taken effect, the error is ErrUnavailable and its text says so: call Outcome. If ctx ended
-// before Redis replied, the error is also ctx's error. A zero Resolution, Record or AttemptID, and a record of more than
-// WithMaxRecord bytes, are other errors. On a Locker of NewQuorum the error is
+// taken effect, the error is ErrUnavailable and its text says so: call ReadRecord. If ctx ended
+// before Redis replied, the error is also ctx's error. A zero Resolution, Answer or AttemptID, and an answer of more than
+// WithMaxAnswer bytes, are other errors. On a Locker of NewQuorum the error is
 // errors.ErrUnsupported.
 func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution, seen AttemptID) error {
 	if !l.KeepsRecords() {
@@ -113,21 +107,21 @@ func (l *Locker) resolveRequest(key string, resolution Resolution, seen AttemptI
 	r.Keep = max(l.settings.retention, l.settings.ttl)
 	switch resolution.how {
 	case noResolution:
-		return r, errors.New("reqlock: Resolve: the resolution is empty: use Forget, Done or Answered")
-	case forgotten:
+		return r, errors.New("reqlock: Resolve: the resolution is empty: use NotDone, Done or Answered")
+	case notDone:
 		r.Resolution = engine.Forget
 	case done:
 		r.Resolution = engine.ResolveDone
 	case answered:
-		r.Resolution, r.Record = engine.ResolveAnswered, answer.Bytes(resolution.record)
+		r.Resolution, r.Record = engine.ResolveAnswered, []byte(resolution.answer.bytes)
 		if size := len(r.Record); size == 0 {
-			return r, errors.New("reqlock: Resolve: the record of Answered is empty: make it with Answer of the route's adapter")
-		} else if size > l.settings.maxRecord {
-			return r, fmt.Errorf("reqlock: Resolve: the record has %d bytes, more than the %d of WithMaxRecord: use Done", size, l.settings.maxRecord)
+			return r, errors.New("reqlock: Resolve: the answer is empty: make it with NewAnswer of the route's adapter")
+		} else if size > l.settings.maxAnswer {
+			return r, fmt.Errorf("reqlock: Resolve: the answer has %d bytes, more than the %d of WithMaxAnswer: use Done", size, l.settings.maxAnswer)
 		}
 	}
 	if seen == (AttemptID{}) {
-		return r, errors.New("reqlock: Resolve: seen is empty: use Seen of the Outcome that you have looked at")
+		return r, errors.New("reqlock: Resolve: seen is empty: use Attempt of the Record that you have looked at")
 	}
 	return r, nil
 }

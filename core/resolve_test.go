@@ -14,14 +14,14 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// forget resolves the request of a key by Forget, whatever its outcome is.
+// forget resolves the request of a key by NotDone, whatever its outcome is.
 func forget(t *testing.T, locks *core.Locker, key string) error {
 	t.Helper()
-	outcome, err := locks.Outcome(t.Context(), key)
+	outcome, err := locks.ReadRecord(t.Context(), key)
 	if err != nil {
 		return err
 	}
-	return locks.Resolve(t.Context(), key, core.Forget(), outcome.Seen)
+	return locks.Resolve(t.Context(), key, core.NotDone(), outcome.Attempt)
 }
 
 // anAttempt returns the name of an attempt that never began.
@@ -34,9 +34,9 @@ func anAttempt(t *testing.T) (id core.AttemptID) {
 }
 
 // anAnswer returns an answer of an operator with this text.
-func anAnswer(t *testing.T, text string) core.Record {
+func anAnswer(t *testing.T, text string) core.Answer {
 	t.Helper()
-	record, err := nethttplock.Answer(http.StatusCreated, nil, []byte(text))
+	record, err := nethttplock.NewAnswer(http.StatusCreated, nil, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,25 +44,25 @@ func anAnswer(t *testing.T, text string) core.Record {
 }
 
 // wantOutcome fails the test unless the request has this outcome, and returns the attempt.
-func wantOutcome(t *testing.T, locks *core.Locker, key string, state core.RequestState, number int) core.AttemptID {
+func wantOutcome(t *testing.T, locks *core.Locker, key string, state core.RecordState, number int) core.AttemptID {
 	t.Helper()
-	got, err := locks.Outcome(t.Context(), key)
-	if err != nil || got.State != state || got.Number != number || got.Seen == (core.AttemptID{}) {
+	got, err := locks.ReadRecord(t.Context(), key)
+	if err != nil || got.State != state || got.Number != number || got.Attempt == (core.AttemptID{}) {
 		t.Errorf("outcome %+v, %v; want %v, attempt %d", got, err, state, number)
 	}
 	if got.Retention <= 0 || got.Retention > 24*time.Hour {
 		t.Errorf("kept for %v", got.Retention)
 	}
-	return got.Seen
+	return got.Attempt
 }
 
 // interrupted begins an attempt with the fingerprint of begin, and leaves its outcome unknown.
 func interrupted(t *testing.T, locks *core.Locker, key string) core.AttemptID {
 	t.Helper()
-	if err := begin(t, locks, key).Interrupt(t.Context()); err != nil {
+	if err := begin(t, locks, key).Unknown(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	return wantOutcome(t, locks, key, core.RequestUnknown, 1)
+	return wantOutcome(t, locks, key, core.StateUnknown, 1)
 }
 
 // After an operator has said what became of a request, its copies get that.
@@ -72,12 +72,12 @@ func testResolutions(t *testing.T, servers *deployment) {
 	for name, test := range map[string]struct {
 		resolution core.Resolution
 		want       error
-		state      core.RequestState
+		state      core.RecordState
 		again      error
 	}{
-		"forget": {core.Forget(), nil, 0, core.ErrNotFound},
-		"done":   {core.Done(), core.ErrUnreplayable, core.RequestDone, nil},
-		"answer": {core.Answered(anAnswer(t, "paid")), nil, core.RequestAnswered, nil},
+		"forget": {core.NotDone(), nil, 0, core.ErrNotFound},
+		"done":   {core.Done(), core.ErrUnreplayable, core.StateDone, nil},
+		"answer": {core.Answered(anAnswer(t, "paid")), nil, core.StateAnswered, nil},
 	} {
 		seen := interrupted(t, locks, name)
 		if err := locks.Resolve(t.Context(), name, test.resolution, seen); err != nil {
@@ -87,7 +87,7 @@ func testResolutions(t *testing.T, servers *deployment) {
 			t.Errorf("%s again: %v", name, err)
 		}
 		if test.state == 0 {
-			_, err := locks.Outcome(t.Context(), name)
+			_, err := locks.ReadRecord(t.Context(), name)
 			wantError(t, err, core.ErrNotFound)
 			if a := begin(t, locks, name); a.Number() != 1 {
 				t.Errorf("attempt %d", a.Number())
@@ -114,36 +114,36 @@ func testResolutions(t *testing.T, servers *deployment) {
 // Resolve changes nothing if the request is not as the operator saw it.
 func testResolveComparesTheAttempt(t *testing.T, servers *deployment) {
 	t.Helper()
-	locks := servers.newLocker(t, servers.Client(t), core.WithInterrupted(core.Rerun))
+	locks := servers.newLocker(t, servers.Client(t), core.WithRerunUnknown(true))
 	resolve := func(key string, seen core.AttemptID) {
 		t.Helper()
-		for _, r := range []core.Resolution{core.Forget(), core.Done(), core.Answered(anAnswer(t, "paid"))} {
+		for _, r := range []core.Resolution{core.NotDone(), core.Done(), core.Answered(anAnswer(t, "paid"))} {
 			wantError(t, locks.Resolve(t.Context(), key, r, seen), core.ErrChanged)
 		}
 	}
 	first := interrupted(t, locks, "k")
 	second := begin(t, locks, "k")
 	resolve("k", first)
-	if err := second.Interrupt(t.Context()); err != nil {
+	if err := second.Unknown(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	resolve("k", first)
-	if now := wantOutcome(t, locks, "k", core.RequestUnknown, 2); now == first {
+	if now := wantOutcome(t, locks, "k", core.StateUnknown, 2); now == first {
 		t.Error("two attempts have one name")
 	}
 	third := begin(t, locks, "k")
-	running := wantOutcome(t, locks, "k", core.RequestRunning, 3)
+	running := wantOutcome(t, locks, "k", core.StateRunning, 3)
 	wantError(t, locks.Resolve(t.Context(), "k", core.Done(), running), core.ErrBusy)
 	if err := third.Commit(t.Context(), []byte("answer")); err != nil {
 		t.Fatal(err)
 	}
 	resolve("k", running)
-	if seen := wantOutcome(t, locks, "k", core.RequestAnswered, 0); seen != running {
+	if seen := wantOutcome(t, locks, "k", core.StateAnswered, 0); seen != running {
 		t.Error("a commit has changed the name of the attempt")
 	}
 	wantReplay(t, locks, "k", "answer")
 	wantError(t, locks.Resolve(t.Context(), "never begun", core.Done(), first), core.ErrNotFound)
-	_, err := locks.Outcome(t.Context(), "never begun")
+	_, err := locks.ReadRecord(t.Context(), "never begun")
 	wantError(t, err, core.ErrNotFound)
 }
 
@@ -155,7 +155,7 @@ func testLateCommitAfterResolve(t *testing.T, servers *deployment) {
 	for name, resolution := range map[string]core.Resolution{"done": core.Done(), "answer": core.Answered(anAnswer(t, "paid"))} {
 		a := begin(t, process, name)
 		rdb.Del(t.Context(), servers.name("i:"+name)) // as the end of its TTL does
-		seen := wantOutcome(t, operator, name, core.RequestUnknown, 1)
+		seen := wantOutcome(t, operator, name, core.StateUnknown, 1)
 		if err := operator.Resolve(t.Context(), name, resolution, seen); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -177,26 +177,26 @@ func testRetentionAfterResolve(t *testing.T, servers *deployment) {
 	if err := locks.Resolve(t.Context(), "k", core.Done(), seen); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := locks.Outcome(t.Context(), "k"); err != nil || got.Retention < 50*time.Minute || got.Retention > time.Hour {
+	if got, err := locks.ReadRecord(t.Context(), "k"); err != nil || got.Retention < 50*time.Minute || got.Retention > time.Hour {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 func TestResolveNamesTheWrongArgument(t *testing.T) {
 	t.Parallel()
-	locks := newLocker(t, newEmbedded(t), core.WithMaxRecord(20))
+	locks := newLocker(t, newEmbedded(t), core.WithMaxAnswer(20))
 	seen := interrupted(t, locks, "k")
 	for want, err := range map[string]error{
 		"the resolution is empty":                         locks.Resolve(t.Context(), "k", core.Resolution{}, seen),
 		"seen is empty":                                   locks.Resolve(t.Context(), "k", core.Done(), core.AttemptID{}),
-		"the record of Answered is empty":                 locks.Resolve(t.Context(), "k", core.Answered(core.Record{}), seen),
-		"bytes, more than the 20 of WithMaxRecord: use D": locks.Resolve(t.Context(), "k", core.Answered(anAnswer(t, strings.Repeat("x", 20))), seen),
+		"the answer is empty":                             locks.Resolve(t.Context(), "k", core.Answered(core.Answer{}), seen),
+		"bytes, more than the 20 of WithMaxAnswer: use D": locks.Resolve(t.Context(), "k", core.Answered(anAnswer(t, strings.Repeat("x", 20))), seen),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), "reqlock: Resolve: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	wantOutcome(t, locks, "k", core.RequestUnknown, 1)
+	wantOutcome(t, locks, "k", core.StateUnknown, 1)
 }
 
 // The name of an attempt can be printed and sent. It contains no token.
@@ -204,7 +204,7 @@ func TestAttemptIDAsText(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	a := begin(t, locks, "k")
-	seen := wantOutcome(t, locks, "k", core.RequestRunning, 1)
+	seen := wantOutcome(t, locks, "k", core.StateRunning, 1)
 	if text := fmt.Sprintf("%v %+v %#v %s", seen, seen, seen, seen); strings.Contains(text, a.Lease().Token()) || !strings.Contains(text, seen.String()) {
 		t.Errorf("printed as %s", text)
 	}
@@ -224,9 +224,9 @@ func TestAttemptIDAsText(t *testing.T) {
 	if err := received.UnmarshalText([]byte(strings.ToUpper(seen.String()))); err != nil || received != seen {
 		t.Errorf("in upper case: %v, %v", received, err)
 	}
-	for state, want := range map[core.RequestState]string{
-		core.RequestRunning: "running", core.RequestUnknown: "unknown", core.RequestDone: "done",
-		core.RequestAnswered: "answered", core.RequestDamaged: "damaged", 0: "invalid",
+	for state, want := range map[core.RecordState]string{
+		core.StateRunning: "running", core.StateUnknown: "unknown", core.StateDone: "done",
+		core.StateAnswered: "answered", core.StateDamaged: "damaged", 0: "invalid",
 	} {
 		if state.String() != want {
 			t.Errorf("%d is %s", state, state)
@@ -234,7 +234,7 @@ func TestAttemptIDAsText(t *testing.T) {
 	}
 }
 
-// A record that cannot be read is resolved by Forget and Done. Copies of the request get what
+// A record that cannot be read is resolved by NotDone and Done. Copies of the request get what
 // Done says, and no answer of another request.
 func testResolveOfDamagedRecord(t *testing.T, servers *deployment) {
 	t.Helper()
@@ -243,20 +243,20 @@ func testResolveOfDamagedRecord(t *testing.T, servers *deployment) {
 	for name, test := range map[string]struct {
 		resolution core.Resolution
 		want       error // of Resolve
-		state      core.RequestState
+		state      core.RecordState
 		copied     error
 	}{
-		"forget": {core.Forget(), nil, 0, nil},
-		"done":   {core.Done(), nil, core.RequestDone, core.ErrUnreplayable},
-		"answer": {core.Answered(anAnswer(t, "paid")), core.ErrChanged, core.RequestDamaged, core.ErrUnreplayable},
+		"forget": {core.NotDone(), nil, 0, nil},
+		"done":   {core.Done(), nil, core.StateDone, core.ErrUnreplayable},
+		"answer": {core.Answered(anAnswer(t, "paid")), core.ErrChanged, core.StateDamaged, core.ErrUnreplayable},
 	} {
 		interrupted(t, locks, name)
 		if err := rdb.HDel(t.Context(), servers.companion("i:"+name, "r"), "f").Err(); err != nil {
 			t.Fatal(err)
 		}
-		seen := wantOutcome(t, locks, name, core.RequestDamaged, 0)
+		seen := wantOutcome(t, locks, name, core.StateDamaged, 0)
 		wantError(t, locks.Resolve(t.Context(), name, test.resolution, seen), test.want)
-		if outcome, err := locks.Outcome(t.Context(), name); outcome.State != test.state || (test.state == 0) != errors.Is(err, core.ErrNotFound) {
+		if outcome, err := locks.ReadRecord(t.Context(), name); outcome.State != test.state || (test.state == 0) != errors.Is(err, core.ErrNotFound) {
 			t.Errorf("%s: %+v, %v", name, outcome, err)
 		}
 		for _, fingerprint := range []string{"f", "another"} {
@@ -279,14 +279,14 @@ func TestResolveWithoutRedis(t *testing.T) {
 	locks := newLocker(t, rdb)
 	proxy.Refuse(true)
 	defer proxy.Refuse(false) // otherwise reqlock would send the abort again for a minute
-	wantError(t, locks.Resolve(t.Context(), "k", core.Forget(), anAttempt(t)), core.ErrUnavailable)
-	_, err := locks.Outcome(t.Context(), "k")
+	wantError(t, locks.Resolve(t.Context(), "k", core.NotDone(), anAttempt(t)), core.ErrUnavailable)
+	_, err := locks.ReadRecord(t.Context(), "k")
 	wantError(t, err, core.ErrUnavailable)
 	_, err = locks.With(core.WithFailOpen(true)).Begin(t.Context(), "k", nil)
 	wantError(t, err, core.ErrUnavailable)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := locks.Resolve(ended, "k", core.Forget(), anAttempt(t)); !errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrUnavailable) {
+	if err := locks.Resolve(ended, "k", core.NotDone(), anAttempt(t)); !errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrUnavailable) {
 		t.Errorf("%v", err)
 	}
 }

@@ -20,7 +20,7 @@ const (
 	defaultOpenCommits    = 1024
 	defaultOpenBytes      = 64 << 20
 	defaultRetention      = 24 * time.Hour
-	defaultMaxRecord      = 1 << 20
+	defaultMaxAnswer      = 1 << 20
 
 	// minTTL is the shortest TTL that renewals can meet over a network.
 	minTTL = 100 * time.Millisecond
@@ -49,9 +49,9 @@ type settings struct {
 	minHold    time.Duration // 0: none
 	limit      engine.Limit  // that of a key without a limit of its own
 
-	retention   time.Duration
-	interrupted Policy
-	maxRecord   int
+	retention    time.Duration
+	rerunUnknown bool
+	maxAnswer    int
 	// clientCancel lets the end of the caller's context end that of an attempt.
 	clientCancel bool
 
@@ -82,7 +82,7 @@ func defaultSettings() settings {
 		retryAfter: defaultRetryAfter,
 		maxWaiters: defaultMaxWaiters,
 		retention:  defaultRetention,
-		maxRecord:  defaultMaxRecord,
+		maxAnswer:  defaultMaxAnswer,
 		root: root{
 			prefix: defaultPrefix, commandTimeout: defaultCommandTimeout, failFast: defaultFailFast,
 			maxTotal: defaultMaxTotal, openCommits: defaultOpenCommits, openBytes: defaultOpenBytes,

@@ -22,7 +22,7 @@ import (
 // WithShared of its Locker.
 //
 // An n below 1 or above 999,999,999 panics.
-func Permits[R any, K string | Key](n int, key func(R) (K, error)) KeyFunc[R] {
+func Permits[R any, K string | RequestKey](n int, key func(R) (K, error)) KeyFunc[R] {
 	must(isPermits(n), fmt.Sprintf("Permits: %d is not from 1 to %d", n, engine.MaxLimit))
 	must(key != nil, "Permits needs a key function")
 	return withLimit(engine.Limit(n), key)
@@ -32,7 +32,7 @@ func Permits[R any, K string | Key](n int, key func(R) (K, error)) KeyFunc[R] {
 // that locks the key without Shared: the lock of readers and writers. Requests with Shared are
 // the readers. See WithShared, which does the same for Lock and Do, and Permits, which combines
 // with other key functions in the same way.
-func Shared[R any, K string | Key](key func(R) (K, error)) KeyFunc[R] {
+func Shared[R any, K string | RequestKey](key func(R) (K, error)) KeyFunc[R] {
 	must(key != nil, "Shared needs a key function")
 	return withLimit(engine.Unlimited, key)
 }
@@ -40,11 +40,11 @@ func Shared[R any, K string | Key](key func(R) (K, error)) KeyFunc[R] {
 // SharedWhen is Shared for the requests for which the condition is true. All other requests
 // lock the key alone. Set WithWait: a request that may not wait, and wants the key alone, is
 // refused as long as there are requests that share it.
-func SharedWhen[R any, K string | Key](condition func(R) bool, key func(R) (K, error)) KeyFunc[R] {
+func SharedWhen[R any, K string | RequestKey](condition func(R) bool, key func(R) (K, error)) KeyFunc[R] {
 	must(condition != nil, "SharedWhen needs a condition")
 	must(key != nil, "SharedWhen needs a key function")
 	shared, alone := withLimit(engine.Unlimited, key), withLimit(engine.Exclusive, key)
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		if condition(r) {
 			return shared(r)
 		}
@@ -53,12 +53,12 @@ func SharedWhen[R any, K string | Key](condition func(R) bool, key func(R) (K, e
 }
 
 // withLimit returns a key function that sets the limit of the key.
-func withLimit[R any, K string | Key](limit engine.Limit, key func(R) (K, error)) KeyFunc[R] {
+func withLimit[R any, K string | RequestKey](limit engine.Limit, key func(R) (K, error)) KeyFunc[R] {
 	plain := Func(key)
-	return func(r R) (Key, error) {
+	return func(r R) (RequestKey, error) {
 		k, err := callKey(plain, r)
 		if err != nil {
-			return Key{}, err
+			return RequestKey{}, err
 		}
 		k.limit, k.hasLimit = limit, true
 		return k, nil

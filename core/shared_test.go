@@ -32,7 +32,7 @@ func TestKeyFunctionsKeepPermits(t *testing.T) {
 	const all = 5
 	a, plain := field("a"), func(f form) (string, error) { return f["a"], nil }
 	yes, no := func(form) bool { return true }, func(form) bool { return false }
-	own := func(f form) (core.Key, error) { return core.Permits(2, a)(f) }
+	own := func(f form) (core.RequestKey, error) { return core.Permits(2, a)(f) }
 	for name, test := range map[string]struct {
 		key  core.KeyFunc[form]
 		want int
@@ -185,7 +185,7 @@ func TestSharedRefusals(t *testing.T) {
 		events := &recorder{}
 		locks := newLocker(t, newEmbedded(t), append(test.opts, core.WithObserver(events.record))...)
 		err := enter(t.Context(), locks, form{"a": "k"}, test.key)
-		if outcome, ok := core.OutcomeOf(err); !ok || outcome != (core.Outcome{Code: "key_error", HTTP: 500, GRPC: 13}) ||
+		if outcome, ok := core.RefusalOf(err); !ok || outcome != (core.Refusal{Code: "key_error", HTTP: 500, GRPC: 13}) ||
 			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, %+v", name, err, outcome)
 		}
@@ -195,7 +195,7 @@ func TestSharedRefusals(t *testing.T) {
 	}
 	inBubble(t, func(t *testing.T, locks *core.Locker) {
 		ctx, done, err := core.Enter(t.Context(), locks, form{"a": "k"}, needWait(a))
-		if lease, ok := core.FromContext(ctx); !ok || lease.Key() != "k" || err != nil {
+		if lease, ok := core.LeaseFromContext(ctx); !ok || lease.Key() != "k" || err != nil {
 			t.Errorf("with a wait: %v", err)
 		}
 		done()
@@ -204,7 +204,7 @@ func TestSharedRefusals(t *testing.T) {
 
 // needWait is a key function that SharedReads of an adapter would return.
 func needWait(key core.KeyFunc[form]) core.KeyFunc[form] {
-	return func(f form) (core.Key, error) {
+	return func(f form) (core.RequestKey, error) {
 		k, err := key(f)
 		return k.NeedWait(), err
 	}
@@ -222,7 +222,7 @@ func TestBeginRefusesSharedKeys(t *testing.T) {
 	key, err := core.Permits(2, field("a")).Read(form{"a": "k"})
 	noError(t, err)
 	_, err = locks.BeginKey(t.Context(), key.Endpoint("POST", "/"), nil)
-	if outcome, _ := core.OutcomeOf(err); outcome.Code != "key_error" || !strings.Contains(err.Error(), "Permits: an idempotent request has its key alone") {
+	if outcome, _ := core.RefusalOf(err); outcome.Code != "key_error" || !strings.Contains(err.Error(), "Permits: an idempotent request has its key alone") {
 		t.Errorf("BeginKey: %v, %+v", err, outcome)
 	}
 	if locks.SharesLocks() {

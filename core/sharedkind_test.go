@@ -96,7 +96,7 @@ func testFencesOfSharedLeases(t *testing.T, servers *deployment) {
 	one := writers.With(core.WithPermits(1))
 	for range 3 {
 		err := one.Do(t.Context(), "k", func(ctx context.Context) error {
-			lease, _ := core.FromContext(ctx)
+			lease, _ := core.LeaseFromContext(ctx)
 			if lease.Fence() <= last {
 				t.Errorf("the permit has %d after %d", lease.Fence(), last)
 			}

@@ -14,7 +14,7 @@ import (
 // at warning level.
 //
 // Keys appear as digests. The line of an unknown outcome, and that of the end of a commit that
-// went on, also have endpoint_key, the whole key of EventKey.Endpoint, for Outcome and Resolve.
+// went on, also have endpoint_key, the whole key of EventKey.EndpointKey, for ReadRecord and Resolve.
 //
 // The logger gets the context of the event: see Event.Context. So a handler that reads the
 // trace of a context writes it into the line.
@@ -33,15 +33,15 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 		if e.Name != "" {
 			attrs = append(attrs, slog.String("name", e.Name))
 		}
-		if e.Attempt {
-			attrs = append(attrs, slog.Bool("attempt", true))
+		if e.Idempotent {
+			attrs = append(attrs, slog.Bool("idempotent", true))
 		}
 		if e.Shared {
 			attrs = append(attrs, slog.Bool("shared", true))
 		}
 		switch e.Kind {
 		case Acquired:
-			attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("handover", e.Handover.String()))
+			attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("grant", e.Grant.String()))
 		case Refused, Replayed:
 			attrs = append(attrs, slog.Duration("waited", e.Waited))
 		case Released, Renewed, Lost, Committed, Restored, OutcomeUnknown:
@@ -52,7 +52,7 @@ func SlogObserver(logger *slog.Logger) func(Event) {
 			attrs = append(attrs, slog.Duration("held", e.Held), slog.Int("holds", e.Holds))
 		case Waiting, Unlocked, Warned:
 		}
-		if endpoint, ok := e.Key.Endpoint(); ok && (e.Kind == OutcomeUnknown || isLateResult(e)) {
+		if endpoint, ok := e.Key.EndpointKey(); ok && (e.Kind == OutcomeUnknown || isLateResult(e)) {
 			attrs = append(attrs, slog.String("endpoint_key", endpoint))
 		}
 		if e.Ending != 0 {

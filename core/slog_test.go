@@ -63,7 +63,7 @@ func TestSlogObserver(t *testing.T) {
 			t.Errorf("%v failed: %s", kind, log.String())
 		}
 	}
-	if got := core.EventKind(0).String() + core.Handover(0).String(); got != "unknownunknown" {
+	if got := core.EventKind(0).String() + core.Grant(0).String(); got != "unknownunknown" {
 		t.Error(got)
 	}
 }
@@ -111,7 +111,7 @@ func TestSlogObserverLogsNameAndEnding(t *testing.T) {
 	noError(t, begin(t, locks, "k").Abort(t.Context()))
 	release(t, lock(t, locks, "k"))
 	for _, want := range []string{
-		`msg="lock acquired" key=`, "name=payments attempt=true waited=", "name=payments attempt=true held=", "ending=abort\n",
+		`msg="lock acquired" key=`, "name=payments idempotent=true waited=", "name=payments idempotent=true held=", "ending=abort\n",
 		"name=payments waited=", "name=payments held=",
 	} {
 		if !strings.Contains(log.String(), want) {

@@ -19,14 +19,14 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 	one := servers.newLocker(t, servers.Client(t), core.WithObserver(first.record))
 	two := servers.newLocker(t, servers.Client(t), core.WithObserver(second.record))
 	key := core.EndpointKey("POST", "/payments", "k")
-	noError(t, begin(t, one, key).Interrupt(t.Context()))
-	if got := first.of(core.OutcomeUnknown); len(got) != 1 || got[0].Held <= 0 || textOf(got[0].Err) != "reqlock: the attempt was interrupted" {
-		t.Errorf("after Interrupt: %+v", got)
+	noError(t, begin(t, one, key).Unknown(t.Context(), nil))
+	if got := first.of(core.OutcomeUnknown); len(got) != 1 || got[0].Held <= 0 || textOf(got[0].Err) != "reqlock: the attempt was ended by Unknown" {
+		t.Errorf("after Unknown: %+v", got)
 	}
 	reported := func() int {
 		all := append(first.of(core.OutcomeUnknown), second.of(core.OutcomeUnknown)...)
 		for _, event := range all {
-			if endpoint, ok := event.Key.Endpoint(); endpoint != key || !ok {
+			if endpoint, ok := event.Key.EndpointKey(); endpoint != key || !ok {
 				t.Errorf("endpoint %q, %t, want %q", endpoint, ok, key)
 			}
 		}
@@ -34,7 +34,7 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 	}
 	copies := func() {
 		for _, locks := range []*core.Locker{one, two, one, two} {
-			wantError(t, errorOf(locks.Begin(t.Context(), key, []byte("f"))), core.ErrInterrupted)
+			wantError(t, errorOf(locks.Begin(t.Context(), key, []byte("f"))), core.ErrOutcomeUnknown)
 		}
 	}
 	copies()
@@ -48,11 +48,11 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 		noError(t, locks.Close(t.Context())) // waits for reports under way
 	}
 	for _, event := range append(first.of(core.OutcomeUnknown)[1:], second.of(core.OutcomeUnknown)...) {
-		if event.Held != 0 || textOf(event.Err) != "reqlock: an earlier attempt died or was interrupted" {
+		if event.Held != 0 || textOf(event.Err) != "reqlock: an earlier attempt died or ended unknown" {
 			t.Errorf("by a copy: %+v", event)
 		}
 	}
-	if got := reported(); got < 2 || got > 5 { // Interrupt, and the four copies before the note at most
+	if got := reported(); got < 2 || got > 5 { // Unknown, and the four copies before the note at most
 		t.Errorf("%d reports", got)
 	}
 }
@@ -65,22 +65,22 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// The event of an interrupted attempt has the cause of InterruptCause. A run of Rerun is
+// The event of an attempt that Unknown ended has its cause. A run of WithRerunUnknown is
 // reported as the copy of an attempt that died.
 func TestUnknownOutcomeHasItsCause(t *testing.T) {
 	t.Parallel()
-	locks, events := observed(t, newEmbedded(t), core.WithInterrupted(core.Rerun))
+	locks, events := observed(t, newEmbedded(t), core.WithRerunUnknown(true))
 	panicked := errors.New("reqlock: the handler panicked")
 	a := begin(t, locks, "k")
-	noError(t, a.InterruptCause(t.Context(), panicked))
-	_ = a.InterruptCause(t.Context(), errors.New("later")) // does nothing
+	noError(t, a.Unknown(t.Context(), panicked))
+	_ = a.Unknown(t.Context(), errors.New("later")) // does nothing
 	again := begin(t, locks, "k")
-	noError(t, again.InterruptCause(t.Context(), nil))
+	noError(t, again.Unknown(t.Context(), nil))
 	var texts []string
 	for _, event := range events.of(core.OutcomeUnknown) {
 		texts = append(texts, textOf(event.Err))
 	}
-	want := []string{panicked.Error(), "reqlock: an earlier attempt died or was interrupted", "reqlock: the attempt was interrupted"}
+	want := []string{panicked.Error(), "reqlock: an earlier attempt died or ended unknown", "reqlock: the attempt was ended by Unknown"}
 	if !slices.Equal(texts, want) {
 		t.Errorf("got %q, want %q", texts, want)
 	}
@@ -116,27 +116,27 @@ func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 	var log bytes.Buffer
 	logger := core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))
 	locks, events := observed(t, newEmbedded(t), withoutResend(core.WithObserver(logger))...)
-	noError(t, begin(t, locks, core.EndpointKey("POST", "/payments", "ada")).Interrupt(t.Context()))
+	noError(t, begin(t, locks, core.EndpointKey("POST", "/payments", "ada")).Unknown(t.Context(), nil))
 	line := log.String()
 	if strings.Count(line, "level=WARN") != 1 || !strings.Contains(line, `msg="lock outcome_unknown"`) || !strings.Contains(line, " held=") {
 		t.Errorf("logged %s", line)
 	}
 	_, rest, _ := strings.Cut(line, " endpoint_key=")
 	key, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	outcome, err := locks.Outcome(t.Context(), key)
-	if err != nil || outcome.State != core.RequestUnknown {
+	outcome, err := locks.ReadRecord(t.Context(), key)
+	if err != nil || outcome.State != core.StateUnknown {
 		t.Errorf("the outcome of %q is %+v, %v", key, outcome, err)
 	}
-	noError(t, locks.Resolve(t.Context(), key, core.Done(), outcome.Seen))
+	noError(t, locks.Resolve(t.Context(), key, core.Done(), outcome.Attempt))
 
 	for _, secret := range []string{"DE02 secret", strings.Repeat("-", 42), strings.Repeat("x", 44), ""} {
 		log.Reset()
 		if secret != "" {
-			noError(t, begin(t, locks, secret).Interrupt(t.Context()))
+			noError(t, begin(t, locks, secret).Unknown(t.Context(), nil))
 		} else {
 			release(t, lock(t, locks, core.EndpointKey("POST", "/payments", "lock")))
 			all := events.of(core.Released)
-			if endpoint, ok := all[len(all)-1].Key.Endpoint(); ok || endpoint != "" {
+			if endpoint, ok := all[len(all)-1].Key.EndpointKey(); ok || endpoint != "" {
 				t.Errorf("a lock has the endpoint %q", endpoint)
 			}
 			continue

@@ -135,13 +135,13 @@ func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 		}
 		refused := events.of(core.Refused)[before:]
 		if len(refused) != 1 || !errors.Is(refused[0].Err, core.ErrUpgrade) || refused[0].Key.Raw() != key ||
-			refused[0].Name != "accounts" || refused[0].Attempt != (name == "begin") {
+			refused[0].Name != "accounts" || refused[0].Idempotent != (name == "begin") {
 			t.Errorf("%s: events %+v", name, refused)
 		}
 		if !strings.Contains(log.String(), `level=WARN msg="lock refused"`) {
 			t.Errorf("%s: logged %q", name, log.String())
 		}
-		if got, ok := core.OutcomeOf(err); !ok || got != (core.Outcome{Code: "upgrade", HTTP: 500, GRPC: 13}) {
+		if got, ok := core.RefusalOf(err); !ok || got != (core.Refusal{Code: "upgrade", HTTP: 500, GRPC: 13}) {
 			t.Errorf("%s: %v has the outcome %+v", name, err, got)
 		}
 	}

@@ -37,13 +37,13 @@ func testFullQueueRefusesAtOnce(t *testing.T, servers *deployment) {
 
 	_, err := locks.Lock(t.Context(), "a")
 	wantError(t, err, core.ErrQueueFull)
-	if o, ok := core.OutcomeOf(err); !ok || o.HTTP != 429 || o.RetryAfter != time.Second {
+	if o, ok := core.RefusalOf(err); !ok || o.HTTP != 429 || o.RetryAfter != time.Second {
 		t.Errorf("outcome %+v", o)
 	}
 	waitB := startWaiters(t, locks, events, "b", 1)
 	_, err = locks.Lock(t.Context(), "b")
 	wantError(t, err, core.ErrOverloaded)
-	if o, ok := core.OutcomeOf(err); !ok || o.HTTP != 503 || o.RetryAfter != time.Second {
+	if o, ok := core.RefusalOf(err); !ok || o.HTTP != 503 || o.RetryAfter != time.Second {
 		t.Errorf("outcome %+v", o)
 	}
 	wantError(t, errorOf(locks.TryLock(t.Context(), "b")), core.ErrBusy)
@@ -91,7 +91,7 @@ func testLockPassesBetweenProcesses(t *testing.T, servers *deployment) {
 		if len(acquired) != len(took) {
 			t.Fatalf("acquired: %+v", acquired)
 		}
-		if took[len(took)-1] < 900*time.Millisecond && acquired[len(took)-1].Handover == core.Handed {
+		if took[len(took)-1] < 900*time.Millisecond && acquired[len(took)-1].Grant == core.GrantHanded {
 			handed++
 		}
 	}

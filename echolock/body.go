@@ -55,7 +55,7 @@ func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }
 
 // ofBody reads the key from the body of the request of the context.
 func ofBody(key httpkey.KeyFunc) KeyFunc {
-	return func(c echo.Context) (core.Key, error) {
+	return func(c echo.Context) (core.RequestKey, error) {
 		k, err := key(c.Request())
 		return k, bodyFault(err)
 	}

@@ -31,7 +31,7 @@ type Config struct {
 	Options []core.Option
 
 	// ErrorHandler answers requests that do not run: WriteError if not set. It gets
-	// the error of core.Enter: use core.OutcomeOf or errors.Is to find its meaning.
+	// the error of core.Enter: use core.RefusalOf or errors.Is to find its meaning.
 	// The middleware returns the error that ErrorHandler returns, so the
 	// application's HTTPErrorHandler renders it. Idempotent calls it also for a handler
 	// that was cut off: see core.Attempt.CutOff.

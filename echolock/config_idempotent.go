@@ -47,9 +47,9 @@ type IdempotentConfig struct {
 	// WithMaxBody. 0 means 1 MiB.
 	MaxBody int64
 
-	// Uncertain reports whether a failed handler leaves the outcome of its request
-	// unknown: see WithUncertain.
-	Uncertain func(core.Failure) bool
+	// Unknown reports whether a failed handler leaves the outcome of its request
+	// unknown: see WithUnknown.
+	Unknown func(core.Failure) bool
 
 	// Stored reports which answers are stored, by their status: see WithStored.
 	Stored func(status int) bool
@@ -82,7 +82,7 @@ func (config *IdempotentConfig) settings() settings {
 		OptionalKey:     config.OptionalKey,
 		Fingerprint:     config.Fingerprint,
 		MaxBody:         config.MaxBody,
-		Uncertain:       config.Uncertain,
+		Unknown:         config.Unknown,
 		Stored:          config.Stored,
 		ReplayedHeaders: config.ReplayedHeaders,
 	}

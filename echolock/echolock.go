@@ -33,13 +33,13 @@ type KeyFunc = core.KeyFunc[echo.Context]
 // FromContext, and in its request's context, which is cancelled if the lease is lost.
 // The lock is freed when the handler returns, panics or ends its goroutine, and not
 // before, even if the client disconnects. If the lock is lost and the handler gives no
-// answer, the client gets lease_lost of core.OutcomeOf instead of an empty 200: answers that
+// answer, the client gets lease_lost of core.RefusalOf instead of an empty 200: answers that
 // do not go through c.Response() are not seen. c.Response() is not replaced. After the
 // lock, c.Request() is the request from before the lock again.
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to
 // another adapter. The middleware is safe for concurrent use.
-func Middleware[K string | core.Key](l *core.Locker, key func(echo.Context) (K, error), opts ...Option) echo.MiddlewareFunc {
+func Middleware[K string | core.RequestKey](l *core.Locker, key func(echo.Context) (K, error), opts ...Option) echo.MiddlewareFunc {
 	o := &options{}
 	config := Config{Locker: l, Key: keyFuncOf(key), Options: registration.Apply(adapter, o, opts)}
 	adapter.Must(o.idempotent == "", o.idempotent+" is an option of Idempotent, not of Middleware")
@@ -135,15 +135,15 @@ func FromContext(c echo.Context) (*core.Lease, bool) {
 	if c.Request() == nil { // as in a context of e.AcquireContext
 		return nil, false
 	}
-	return core.FromContext(c.Request().Context())
+	return core.LeaseFromContext(c.Request().Context())
 }
 
 // Leases returns the leases of all keys under which a request runs: one entry for each key
 // function of the innermost Middleware, in the order of registration. It is nil for a key
-// function that returned core.ErrSkip. See core.Leases.
+// function that returned core.ErrSkip. See core.LeasesFromContext.
 func Leases(c echo.Context) []*core.Lease {
 	if c.Request() == nil {
 		return nil
 	}
-	return core.Leases(c.Request().Context())
+	return core.LeasesFromContext(c.Request().Context())
 }

@@ -229,7 +229,7 @@ func ExampleWithErrorHandler() {
 	defer stop()
 
 	refused := func(c echo.Context, err error) error {
-		if outcome, _ := core.OutcomeOf(err); outcome.Code == "no_key" {
+		if outcome, _ := core.RefusalOf(err); outcome.Code == "no_key" {
 			return echo.NewHTTPError(http.StatusUnauthorized, "the user is unknown")
 		}
 		return echolock.WriteError(c, err)

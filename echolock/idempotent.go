@@ -40,14 +40,14 @@ import (
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
 // core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
-func Idempotent[K string | core.Key](l *core.Locker, key func(echo.Context) (K, error), opts ...Option) echo.MiddlewareFunc {
+func Idempotent[K string | core.RequestKey](l *core.Locker, key func(echo.Context) (K, error), opts ...Option) echo.MiddlewareFunc {
 	o := &options{}
 	config := IdempotentConfig{Locker: l, Key: keyFuncOf(key), Options: registration.Apply(adapter, o, opts)}
 	adapter.Must(len(o.also) == 0, "Also is an option of Middleware: put a Middleware behind Idempotent")
 	config.ErrorHandler = o.errorHandler
 	config.Methods, config.OptionalKey = o.settings.Methods, o.settings.OptionalKey
 	config.Fingerprint, config.MaxBody = o.settings.Fingerprint, o.settings.MaxBody
-	config.Uncertain, config.Stored = o.settings.Uncertain, o.settings.Stored
+	config.Unknown, config.Stored = o.settings.Unknown, o.settings.Stored
 	config.ReplayedHeaders = o.settings.ReplayedHeaders
 	return IdempotentWithConfig(config)
 }
@@ -201,7 +201,7 @@ func routeOf(c echo.Context) string {
 // runs, and false if there is none:
 //
 //	if attempt, ok := echolock.AttemptFromContext(c); ok {
-//		attempt.Decide(core.Uncertain)
+//		attempt.Decide(core.EndUnknown)
 //	}
 func AttemptFromContext(c echo.Context) (*core.Attempt, bool) {
 	if c.Request() == nil {

@@ -57,14 +57,14 @@ func TestReturnedErrors(t *testing.T) {
 	locks := locktest.New(t).Locker
 	for name, test := range map[string]struct {
 		handler  echo.HTTPErrorHandler
-		decision core.Decision
+		decision core.Ending
 		status   int
 		runs     int
 		code     string // of the copy
 	}{
-		"rendered":           {nil, core.Undecided, 402, 1, ""},
-		"not rendered":       {func(error, echo.Context) {}, core.Undecided, 200, 2, ""},
-		"not rendered, kept": {func(error, echo.Context) {}, core.StoreAnswer, 200, 1, "completed_unreplayable"},
+		"rendered":           {nil, core.EndUndecided, 402, 1, ""},
+		"not rendered":       {func(error, echo.Context) {}, core.EndUndecided, 200, 2, ""},
+		"not rendered, kept": {func(error, echo.Context) {}, core.EndCommit, 200, 1, "completed_unreplayable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,13 +106,13 @@ func TestReturnedErrors(t *testing.T) {
 	}
 }
 
-// An error without a status is rendered as 500, and leaves the outcome unknown. WithUncertain
+// An error without a status is rendered as 500, and leaves the outcome unknown. WithUnknown
 // gets the error of the handler, also if it is not rendered.
 func TestUncertainErrors(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	errFunds := errors.New("no funds")
-	known := echolock.WithUncertain(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) })
+	known := echolock.WithUnknown(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) })
 	for name, test := range map[string]struct {
 		opts    []echolock.Option
 		handler echo.HTTPErrorHandler

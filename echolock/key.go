@@ -135,12 +135,12 @@ func Literal(key string) KeyFunc { return ofRequest(httpkey.Literal(key)) }
 
 // ofRequest reads the key from the request of the context.
 func ofRequest(key httpkey.KeyFunc) KeyFunc {
-	return func(c echo.Context) (core.Key, error) { return key(c.Request()) }
+	return func(c echo.Context) (core.RequestKey, error) { return key(c.Request()) }
 }
 
 // keyFuncOf makes a KeyFunc from a key function. It returns nil for nil, which the
 // configuration refuses.
-func keyFuncOf[K string | core.Key](key func(echo.Context) (K, error)) KeyFunc {
+func keyFuncOf[K string | core.RequestKey](key func(echo.Context) (K, error)) KeyFunc {
 	if key == nil {
 		return nil
 	}

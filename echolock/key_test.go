@@ -69,7 +69,7 @@ func TestKeyOfParamIsTheHandlersValue(t *testing.T) {
 	var err error
 	e.GET("/accounts/:id", func(c echo.Context) error {
 		param = c.Param("id")
-		var read core.Key
+		var read core.RequestKey
 		read, err = echolock.Param("id")(c)
 		key = read.Raw()
 		return nil

@@ -21,7 +21,7 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 	t.Parallel()
 	noEffect := func(c echo.Context) error {
 		if attempt, ok := echolock.AttemptFromContext(c); ok {
-			attempt.Decide(core.NoEffect)
+			attempt.Decide(core.EndNoEffect)
 		}
 		return c.Request().Context().Err()
 	}

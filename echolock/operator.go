@@ -1,13 +1,10 @@
 package echolock
 
 import (
-	"net/http"
-
-	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
-// EndpointKey returns the key under which core.Locker.Outcome and core.Locker.Resolve find a
+// EndpointKey returns the key under which core.Locker.ReadRecord and core.Locker.Resolve find a
 // request of an Idempotent, from what its client sent:
 //
 //	key, err := echolock.EndpointKey("POST", "/payments", "ada", "8e03978e-40d5-43e8")
@@ -26,15 +23,4 @@ import (
 // core.ErrInvalidKey for a malformed Idempotency-Key.
 func EndpointKey(method, route string, parts ...string) (string, error) {
 	return httpattempt.PathEndpointKey(adapter, method, route, parts)
-}
-
-// Answer returns an answer for core.Answered, with which an operator ends the unknown outcome
-// of a request. Copies of the request get the answer as if a handler had given it: a header
-// that an Idempotent does not replay is left out. replayed are the names that the route has in
-// WithReplayedHeaders. The caller may change header and body afterwards.
-//
-// The error says which argument is wrong: a status that is not of 200 to 999, a body with a
-// status that has none, or a name that WithReplayedHeaders refuses.
-func Answer(status int, header http.Header, body []byte, replayed ...string) (core.Record, error) {
-	return httpattempt.Answer(adapter, status, header, body, replayed)
 }

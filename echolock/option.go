@@ -25,7 +25,7 @@ type Option interface {
 // not deadlock. One wait covers all keys. Equal keys are locked once. Leases
 // returns the lease of each key. Also is an option of Middleware. core.Func converts a
 // function of your own that stands beside other key functions.
-func Also[F ~func(echo.Context) (K, error), K string | core.Key](keys ...F) Option {
+func Also[F ~func(echo.Context) (K, error), K string | core.RequestKey](keys ...F) Option {
 	more := registration.KeysOf[echo.Context](adapter, "Also", keys)
 	return option("Also", func(o *options) { o.also = append(o.also, more...) })
 }

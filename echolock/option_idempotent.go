@@ -63,42 +63,42 @@ func WithMaxBody(bytes int64) Option {
 	return ofIdempotent("WithMaxBody", func(s *settings) { s.MaxBody = bytes })
 }
 
-// WithUncertain sets which failures leave the outcome of a request unknown, so that
-// copies are refused with core.ErrInterrupted. The default is a panic, an error that a
+// WithUnknown sets which failures leave the outcome of a request unknown, so that
+// copies are refused with core.ErrOutcomeUnknown. The default is a panic, an error that a
 // middleware outside renders and that has no status, a failure by a timeout
 // (Gin and Echo) or after the body broke off, and the status 499 and those from 500
 // except 501, 503 and 511, unless WithStored stores them. All others free the key or are
-// stored: see WithStored. core.WithInterrupted can let copies run instead.
+// stored: see WithStored. core.WithRerunUnknown can let copies run instead.
 //
-// uncertain is called for a handler that has decided nothing (core.Attempt.Decide), and
+// unknown is called for a handler that has decided nothing (core.Attempt.Decide), and
 // that has panicked, failed without an answer, or answered with a status of 400 or more,
 // or with 101 and no other protocol. It is not called if the answer is the refusal of a
-// Middleware behind Idempotent. uncertain must be safe for concurrent use. If uncertain
-// panics, the outcome is unknown. A nil function panics. WithUncertain is an option of
+// Middleware behind Idempotent. unknown must be safe for concurrent use. If unknown
+// panics, the outcome is unknown. A nil function panics. WithUnknown is an option of
 // Idempotent.
 //
-// Whatever uncertain returns, the outcome is unknown if the handler panicked behind a
+// Whatever unknown returns, the outcome is unknown if the handler panicked behind a
 // status that is stored, if it returned without an answer after its context had ended,
 // if it ran before a middleware behind Idempotent tried again and was refused, or if its
 // process died.
-func WithUncertain(uncertain func(f core.Failure) bool) Option {
-	adapter.Must(uncertain != nil, "WithUncertain needs a function")
-	return ofIdempotent("WithUncertain", func(s *settings) { s.Uncertain = uncertain })
+func WithUnknown(unknown func(f core.Failure) bool) Option {
+	adapter.Must(unknown != nil, "WithUnknown needs a function")
+	return ofIdempotent("WithUnknown", func(s *settings) { s.Unknown = unknown })
 }
 
 // FreeOnFailure lets the next request with the key run after a failed one. It equals
-// WithUncertain with a function that returns false. Take FreeOnFailure if every effect
+// WithUnknown with a function that returns false. Take FreeOnFailure if every effect
 // of the handlers rolls back when they fail, as in one database transaction; otherwise
 // leave it out, or a retry after a failure may charge twice. FreeOnFailure is an option
 // of Idempotent.
 func FreeOnFailure() Option {
 	never := func(core.Failure) bool { return false }
-	return ofIdempotent("FreeOnFailure", func(s *settings) { s.Uncertain = never })
+	return ofIdempotent("FreeOnFailure", func(s *settings) { s.Unknown = never })
 }
 
 // WithStored sets which answers are stored, by their status. An answer that is not
 // stored frees the key, so that the next request with the key runs. Exception: the
-// answers of WithUncertain, which is asked first, and errors after the body broke off,
+// answers of WithUnknown, which is asked first, and errors after the body broke off,
 // which are never stored. The default stores 2xx, 3xx, and 4xx
 // except 401, 403, 408, 409, 423, 425, 429 and 499. A nil function panics. WithStored is
 // an option of Idempotent.

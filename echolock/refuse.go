@@ -18,7 +18,7 @@ func refuse(c echo.Context, err error, handler func(echo.Context, error) error, 
 		return err
 	}
 	refusal := refusalOf(c)                         // keeps the status
-	response.Status = httpreply.OutcomeOf(err).HTTP // for a body without a status
+	response.Status = httpreply.RefusalOf(err).HTTP // for a body without a status
 	guard := pass.Guard(response.Writer, err)
 	defer func() { // also when the error handler panics
 		if pass != nil {

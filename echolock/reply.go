@@ -16,14 +16,14 @@ import (
 // *echo.HTTPError for the application's HTTPErrorHandler. A middleware uses it
 // without an error handler, and an error handler can call it.
 //
-// Code is the status of core.OutcomeOf, and Message is its code, a string such as
+// Code is the status of core.RefusalOf, and Message is its code, a string such as
 // "busy". Internal is another *echo.HTTPError, which Echo's DefaultHTTPErrorHandler
 // prefers. Its Message is a problem document (RFC 9457) that is sent as
 // application/problem+json:
 //
 //	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
 //
-// Both errors unwrap to err, for errors.Is, errors.As and core.OutcomeOf. Exception:
+// Both errors unwrap to err, for errors.Is, errors.As and core.RefusalOf. Exception:
 // if the request's deadline ended the wait, WriteError returns the inner error with
 // the document, since middleware.ContextTimeout wraps it in an HTTPError of its own.
 // The Message of the inner error is not a string.
@@ -34,12 +34,12 @@ import (
 // a retry in a middleware outside runs the handler.
 //
 // If the client has disconnected, the answer is 499 without a body, and WriteError
-// has sent it already. An error that core.OutcomeOf does not know is 500 with the
+// has sent it already. An error that core.RefusalOf does not know is 500 with the
 // code "internal". An *echo.HTTPError of the application's key function is answered
 // with its Code and Message, unless it wraps an error of core. No other answer
 // contains a key, a token or the text of an error.
 func WriteError(c echo.Context, err error) error {
-	outcome := httpreply.OutcomeOf(err)
+	outcome := httpreply.RefusalOf(err)
 	document := httpreply.NewDocument(outcome)
 	announce(c, outcome, document)
 	inner := &echo.HTTPError{Code: outcome.HTTP, Message: document, Internal: behind(err)}
@@ -59,7 +59,7 @@ func WriteError(c echo.Context, err error) error {
 
 // announce clears the headers that the answer sets, and sets them when its status is
 // sent.
-func announce(c echo.Context, outcome core.Outcome, document *httpreply.Document) {
+func announce(c echo.Context, outcome core.Refusal, document *httpreply.Document) {
 	refusal, response := refusalOf(c), c.Response()
 	httpreply.ClearHeader(response.Header())
 	response.Before(func() {

@@ -56,7 +56,7 @@ func TestRefusalIsAnHTTPError(t *testing.T) {
 	if !errors.Is(seen, core.ErrBusy) || !errors.As(seen, &detail) || detail.RetryAfter != 1500*time.Millisecond {
 		t.Errorf("no core.ErrBusy in %v", seen)
 	}
-	if outcome, known := core.OutcomeOf(seen); !known || outcome.Code != "busy" {
+	if outcome, known := core.RefusalOf(seen); !known || outcome.Code != "busy" {
 		t.Errorf("outcome %+v, %v", outcome, known)
 	}
 	if text := seen.Error(); text != "code=409, message=busy, internal=code=409, message=busy, internal=reqlock: busy" {
@@ -135,7 +135,7 @@ func TestCustomHTTPErrorHandler(t *testing.T) {
 			_ = c.String(code, fmt.Sprint(message))
 		}, 409, "text/plain; charset=UTF-8", "busy"},
 		"by outcome": {func(err error, c echo.Context) {
-			outcome, _ := core.OutcomeOf(err)
+			outcome, _ := core.RefusalOf(err)
 			_ = c.HTML(outcome.HTTP, "<b>"+outcome.Code+"</b>")
 		}, 409, "text/html; charset=UTF-8", "<b>busy</b>"},
 		"no status": {func(_ error, c echo.Context) {

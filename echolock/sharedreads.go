@@ -19,7 +19,7 @@ import (
 // request instead. See core.SharedWhen for another condition.
 //
 // Use it only where GET and HEAD change nothing. A nil key panics.
-func SharedReads[K string | core.Key](key func(echo.Context) (K, error)) KeyFunc {
+func SharedReads[K string | core.RequestKey](key func(echo.Context) (K, error)) KeyFunc {
 	adapter.Must(key != nil, "SharedReads needs a key function")
 	return httpkey.SharedReads(func(c echo.Context) string { return c.Request().Method }, core.Func(key))
 }

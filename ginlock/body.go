@@ -41,7 +41,7 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 // value.
 func JSONField(path string, opts ...BodyOption) KeyFunc {
 	key := httpkey.JSONField(path, opts...)
-	return func(c *gin.Context) (core.Key, error) {
+	return func(c *gin.Context) (core.RequestKey, error) {
 		if body, ok := boundBody(c); ok {
 			return key(body)
 		}

@@ -32,10 +32,10 @@ func TestContextWithFallback(t *testing.T) {
 				if !found || lease.Key() != theKey {
 					t.Errorf("lease of %q, %v", lease.Key(), found)
 				}
-				if same, _ := core.FromContext(c.Request.Context()); same != lease {
+				if same, _ := core.LeaseFromContext(c.Request.Context()); same != lease {
 					t.Error("the request's context has another lease")
 				}
-				if _, found := core.FromContext(c); found != fallback {
+				if _, found := core.LeaseFromContext(c); found != fallback {
 					t.Errorf("c as a context has a lease: %v", found)
 				}
 				if (c.Done() != nil) != fallback {
@@ -238,7 +238,7 @@ func TestNestedAttemptWithGinContextIsRefused(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int32
 	locks := locktest.New(t, core.WithObserver(func(e core.Event) {
-		if e.Kind == core.Refused && e.Attempt {
+		if e.Kind == core.Refused && e.Idempotent {
 			refused.Add(1)
 		}
 	}))

@@ -189,7 +189,7 @@ func ExampleWithErrorHandler() {
 	defer stop()
 
 	refused := func(c *gin.Context, err error) {
-		outcome, _ := core.OutcomeOf(err)
+		outcome, _ := core.RefusalOf(err)
 		if outcome.Code != "no_key" {
 			ginlock.WriteError(c, err)
 			return
@@ -216,12 +216,12 @@ func ExampleWithErrorHandler_renderedOutside() {
 	r.Use(func(c *gin.Context) {
 		c.Next()
 		if err := c.Errors.Last(); err != nil && !c.Writer.Written() {
-			outcome, _ := core.OutcomeOf(err)
+			outcome, _ := core.RefusalOf(err)
 			c.JSON(-1, gin.H{"error": outcome.Code}) // with the status that is set
 		}
 	})
 	statusOnly := ginlock.WithErrorHandler(func(c *gin.Context, err error) {
-		outcome, _ := core.OutcomeOf(err)
+		outcome, _ := core.RefusalOf(err)
 		c.Status(outcome.HTTP)
 	})
 	r.GET("/me", ginlock.Middleware(locks, core.Named("user", ginlock.Get("user")), statusOnly),
@@ -244,7 +244,7 @@ func ExampleIdempotent() {
 	pay := func(c *gin.Context) {
 		if c.Query("provider") == "slow" {
 			attempt, _ := ginlock.AttemptFromContext(c)
-			attempt.Decide(core.Uncertain)
+			attempt.Decide(core.EndUnknown)
 			c.Status(http.StatusGatewayTimeout)
 			return
 		}

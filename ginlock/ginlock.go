@@ -34,12 +34,12 @@ type KeyFunc = core.KeyFunc[*gin.Context]
 // which is cancelled if the lease is lost. The lock is freed when the last handler
 // returns, panics or ends its goroutine, and not before, even if the client
 // disconnects. If the lock is lost and they give no answer, the client gets lease_lost
-// of core.OutcomeOf instead of an empty 200. c.Writer is not replaced. After the lock,
+// of core.RefusalOf instead of an empty 200. c.Writer is not replaced. After the lock,
 // c.Request is the request from before the lock again.
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to
 // another adapter. The middleware is safe for concurrent use.
-func Middleware[K string | core.Key](l *core.Locker, key func(*gin.Context) (K, error), opts ...Option) gin.HandlerFunc {
+func Middleware[K string | core.RequestKey](l *core.Locker, key func(*gin.Context) (K, error), opts ...Option) gin.HandlerFunc {
 	return middleware(l, registration.KeyOf(adapter, "Middleware", l, key), opts)
 }
 
@@ -97,15 +97,15 @@ func FromContext(c *gin.Context) (*core.Lease, bool) {
 	if c.Request == nil { // as in a context of gin.CreateTestContext
 		return nil, false
 	}
-	return core.FromContext(c.Request.Context())
+	return core.LeaseFromContext(c.Request.Context())
 }
 
 // Leases returns the leases of all keys under which a request runs: one entry for each key
 // function of the innermost Middleware, in the order of registration. It is nil for a key
-// function that returned core.ErrSkip. See core.Leases.
+// function that returned core.ErrSkip. See core.LeasesFromContext.
 func Leases(c *gin.Context) []*core.Lease {
 	if c.Request == nil {
 		return nil
 	}
-	return core.Leases(c.Request.Context())
+	return core.LeasesFromContext(c.Request.Context())
 }

@@ -36,7 +36,7 @@ import (
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
 // core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
-func Idempotent[K string | core.Key](l *core.Locker, key func(*gin.Context) (K, error), opts ...Option) gin.HandlerFunc {
+func Idempotent[K string | core.RequestKey](l *core.Locker, key func(*gin.Context) (K, error), opts ...Option) gin.HandlerFunc {
 	return idempotent(l, registration.KeyOf(adapter, "Idempotent", l, key), opts)
 }
 
@@ -122,7 +122,7 @@ func routeOf(c *gin.Context) string { return httpattempt.RouteOf(c.Request, c.Fu
 // run, and false if there is none:
 //
 //	if attempt, ok := ginlock.AttemptFromContext(c); ok {
-//		attempt.Decide(core.Uncertain)
+//		attempt.Decide(core.EndUnknown)
 //	}
 func AttemptFromContext(c *gin.Context) (*core.Attempt, bool) {
 	if c.Request == nil {

@@ -38,7 +38,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"fingerprint":      {func() { ginlock.WithFingerprint(nil) }, "WithFingerprint"},
 		"body limit":       {func() { ginlock.WithMaxBody(0) }, "WithMaxBody"},
 		"stored":           {func() { ginlock.WithStored(nil) }, "WithStored"},
-		"uncertain":        {func() { ginlock.WithUncertain(nil) }, "WithUncertain"},
+		"uncertain":        {func() { ginlock.WithUnknown(nil) }, "WithUnknown"},
 		"free, Middleware": {func() { ginlock.Middleware(locks, byKey, ginlock.FreeOnFailure()) }, "FreeOnFailure is an option of Idempotent"},
 		"a cookie":         {idempotent(ginlock.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
 		"no header":        {func() { ginlock.WithReplayedHeaders() }, "WithReplayedHeaders"},
@@ -66,7 +66,7 @@ func TestAnswerOfOuterMiddlewareIsNotStored(t *testing.T) {
 			c.JSON(http.StatusUnprocessableEntity, c.Errors.Last().Error())
 		}
 	})
-	fail := func(status int, d core.Decision) gin.HandlerFunc {
+	fail := func(status int, d core.Ending) gin.HandlerFunc {
 		return func(c *gin.Context) {
 			runs++
 			attempt, _ := ginlock.AttemptFromContext(c)
@@ -78,14 +78,14 @@ func TestAnswerOfOuterMiddlewareIsNotStored(t *testing.T) {
 		}
 	}
 	idempotent := ginlock.Idempotent(locks, byKey)
-	known := ginlock.Idempotent(locks, byKey, ginlock.WithUncertain(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) }))
-	engine.POST("/no-status", idempotent, fail(0, core.Undecided))
-	engine.POST("/402", idempotent, fail(http.StatusPaymentRequired, core.Undecided))
-	engine.POST("/500", idempotent, fail(http.StatusInternalServerError, core.Undecided))
-	engine.POST("/known", known, fail(0, core.Undecided))
-	engine.POST("/free", ginlock.Idempotent(locks, byKey, ginlock.FreeOnFailure()), fail(0, core.Undecided))
-	engine.POST("/drop", idempotent, fail(0, core.DropAnswer))
-	engine.POST("/store", idempotent, fail(0, core.StoreAnswer))
+	known := ginlock.Idempotent(locks, byKey, ginlock.WithUnknown(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) }))
+	engine.POST("/no-status", idempotent, fail(0, core.EndUndecided))
+	engine.POST("/402", idempotent, fail(http.StatusPaymentRequired, core.EndUndecided))
+	engine.POST("/500", idempotent, fail(http.StatusInternalServerError, core.EndUndecided))
+	engine.POST("/known", known, fail(0, core.EndUndecided))
+	engine.POST("/free", ginlock.Idempotent(locks, byKey, ginlock.FreeOnFailure()), fail(0, core.EndUndecided))
+	engine.POST("/drop", idempotent, fail(0, core.EndAbort))
+	engine.POST("/store", idempotent, fail(0, core.EndCommit))
 	for path, code := range map[string]string{
 		"/no-status": "outcome_unknown", "/500": "outcome_unknown", "/store": "completed_unreplayable",
 		"/402": "", "/known": "", "/free": "", "/drop": "",

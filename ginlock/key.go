@@ -148,7 +148,7 @@ func Literal(key string) KeyFunc { return ofRequest(httpkey.Literal(key)) }
 
 // ofRequest reads the key from the request of the context.
 func ofRequest(key httpkey.KeyFunc) KeyFunc {
-	return func(c *gin.Context) (core.Key, error) { return key(c.Request) }
+	return func(c *gin.Context) (core.RequestKey, error) { return key(c.Request) }
 }
 
 // mustBeName panics unless c.Set accepts the name.

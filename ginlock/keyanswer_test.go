@@ -44,7 +44,7 @@ func TestKeyFunctionAnswers(t *testing.T) {
 			r := gin.New()
 			r.Use(func(c *gin.Context) {
 				c.Next()
-				if outcome, known := core.OutcomeOf(c.Errors.Last()); !known || !c.IsAborted() {
+				if outcome, known := core.RefusalOf(c.Errors.Last()); !known || !c.IsAborted() {
 					t.Errorf("outcome %+v, aborted %v", outcome, c.IsAborted())
 				}
 			})
@@ -74,7 +74,7 @@ func TestKeyFunctionSetsAStatus(t *testing.T) {
 	adaptertest.WantProblem(t, w, http.StatusBadRequest, "no_key")
 }
 
-// core.OutcomeOf accepts the last error of c.Errors, even if the key function has added an
+// core.RefusalOf accepts the last error of c.Errors, even if the key function has added an
 // error of its own.
 func TestLastErrorOfContextHasTheOutcome(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestLastErrorOfContextHasTheOutcome(t *testing.T) {
 	r.Use(func(c *gin.Context) {
 		c.Next()
 		last := c.Errors.Last()
-		outcome, known := core.OutcomeOf(last)
+		outcome, known := core.RefusalOf(last)
 		if !known || outcome.Code != "key_error" || !errors.Is(last, noUser) || !last.IsType(gin.ErrorTypePrivate) {
 			t.Errorf("last %v, outcome %+v", last, outcome)
 		}

@@ -21,7 +21,7 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 	t.Parallel()
 	noEffect := func(c *gin.Context) {
 		if attempt, ok := ginlock.AttemptFromContext(c); ok {
-			attempt.Decide(core.NoEffect)
+			attempt.Decide(core.EndNoEffect)
 		}
 	}
 	for name, test := range map[string]struct {

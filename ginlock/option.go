@@ -25,14 +25,14 @@ type Option interface {
 // not deadlock. One wait covers all keys. Equal keys are locked once. Leases
 // returns the lease of each key. Also is an option of Middleware. core.Func converts a
 // function of your own that stands beside other key functions.
-func Also[F ~func(*gin.Context) (K, error), K string | core.Key](keys ...F) Option {
+func Also[F ~func(*gin.Context) (K, error), K string | core.RequestKey](keys ...F) Option {
 	more := registration.KeysOf[*gin.Context](adapter, "Also", keys)
 	return option("Also", func(cfg *config) { cfg.also = append(cfg.also, more...) })
 }
 
 // WithErrorHandler sets the function that answers requests that do not run:
 // WriteError if not set. handle gets the error of core.Enter or Locker.Begin, which
-// is also the last one of c.Errors. Use core.OutcomeOf or errors.Is to find its
+// is also the last one of c.Errors. Use core.RefusalOf or errors.Is to find its
 // meaning; its text is not for clients. The chain is already aborted. Idempotent calls
 // handle also for a handler that was cut off: see core.Attempt.CutOff.
 //

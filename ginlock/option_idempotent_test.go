@@ -78,7 +78,7 @@ func TestMiddlewareRefusesOptionsOfIdempotent(t *testing.T) {
 		"WithoutFingerprint":  ginlock.WithoutFingerprint(),
 		"WithMaxBody":         ginlock.WithMaxBody(1),
 		"WithStored":          ginlock.WithStored(func(int) bool { return true }),
-		"WithUncertain":       ginlock.WithUncertain(func(core.Failure) bool { return true }),
+		"WithUnknown":         ginlock.WithUnknown(func(core.Failure) bool { return true }),
 		"FreeOnFailure":       ginlock.FreeOnFailure(),
 		"WithReplayedHeaders": ginlock.WithReplayedHeaders("X-Payment"),
 	} {

@@ -149,7 +149,7 @@ func TestRegistrations(t *testing.T) {
 	scoped := core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())
 	r.POST("/37", auth, ginlock.Idempotent(locks, scoped), h)
 	r.POST("/38", auth, ginlock.Idempotent(locks, scoped, core.WithWait(2*time.Second), core.WithRetention(time.Hour),
-		core.WithInterrupted(core.Rerun), core.WithMaxRecord(64<<10), ginlock.WithErrorHandler(app.refused)), h)
+		core.WithRerunUnknown(true), core.WithMaxAnswer(64<<10), ginlock.WithErrorHandler(app.refused)), h)
 	r.Any("/39", ginlock.Idempotent(locks, ginlock.IdempotencyKey(), ginlock.WithOptionalKey(),
 		ginlock.WithMethods(http.MethodPut, "delete"), ginlock.WithReplayedHeaders("X-Payment")), h)
 	r.POST("/40", ginlock.Idempotent(locks, ginlock.Header("X-Request-Key"), ginlock.WithOptionalKey("X-Request-Key"),

@@ -13,14 +13,14 @@ import (
 // WithErrorHandler, and an error handler can call it. It does not abort: Middleware
 // has done so.
 //
-// The answer is the outcome of core.OutcomeOf: its status, Retry-After in whole
+// The answer is the outcome of core.RefusalOf: its status, Retry-After in whole
 // seconds if a retry can help, and a problem document (RFC 9457) with the outcome's
 // code:
 //
 //	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
 //
 // If the client has disconnected, the answer is 499 without a body. An error that
-// core.OutcomeOf does not know is 500 with the code "internal". No answer contains a
+// core.RefusalOf does not know is 500 with the code "internal". No answer contains a
 // key, a token or the text of an error.
 func WriteError(c *gin.Context, err error) { httpreply.Write(sender{c.Writer}, err) }
 
@@ -46,7 +46,7 @@ func (cfg *config) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 // handle calls the application's error handler with a guarded writer.
 func (cfg *config) handle(c *gin.Context, err error, guard *httpreply.Guard) {
 	w := c.Writer
-	c.Writer = guarded{w, guard, httpreply.OutcomeOf(err).HTTP}
+	c.Writer = guarded{w, guard, httpreply.RefusalOf(err).HTTP}
 	defer func() { c.Writer = w }()
 	cfg.onError(c, err)
 	if !w.Written() { // an answer without the guard: engine.HandleContext, Hijack

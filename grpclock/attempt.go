@@ -14,7 +14,7 @@ import (
 // An error while the attempt ends does not change the answer.
 func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, handler grpc.UnaryHandler) (reply any, err error) {
 	interrupt := func(cause error) func(context.Context) error {
-		return func(ctx context.Context) error { return a.InterruptCause(ctx, cause) }
+		return func(ctx context.Context) error { return a.Unknown(ctx, cause) }
 	}
 	end, returned := interrupt(errDeciderPanicked), false // stays if an option's function panics
 	p.ran = true
@@ -28,7 +28,7 @@ func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, han
 			return
 		}
 		failure := Failure{Code: codes.Unknown, Panic: true}
-		if c.decide(a.Decision(), failure, false, exchange) == core.DropAnswer {
+		if c.decide(a.Decision(), failure, false, exchange) == core.EndAbort {
 			end = a.Abort
 			return
 		}
@@ -40,18 +40,20 @@ func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, han
 	failure, refusal := Failure{Code: codeOf(err), Err: err}, exchange.refusalIn(err)
 	refused := refusal != nil
 	decision := c.decide(a.Decision(), failure, refused, exchange)
-	p.ran, p.returned = !refused || decision != core.DropAnswer, true
+	p.ran, p.returned = !refused || decision != core.EndAbort, true
 	switch decision {
 	default:
 		p.interrupt()
 		end = interrupt(unknownCause(a.Decision(), failure, refused, exchange))
-	case core.DropAnswer:
+	case core.EndAbort:
 		end = a.Abort
 		if lost { // nothing has happened, so the client may try again
 			err = newRefusal(StatusOf(a.CutOff(context.Cause(leased), true)), err) //nolint:contextcheck // as above
 		}
-	case core.StoreAnswer:
-		end = a.Seal // also if encoding panics
+	case core.EndDone:
+		end = a.Done
+	case core.EndCommit:
+		end = a.Done // also if encoding panics
 		if record, ok := exchange.metadata.encode(reply, err); ok {
 			end = func(ctx context.Context) error { return a.CommitOwned(ctx, record) }
 		}

@@ -66,13 +66,13 @@ func checkNext(t *testing.T, conn *grpc.ClientConn, runs *atomic.Int32, want str
 }
 
 // Each code is stored, leaves the outcome unknown, or frees the key by default. A handler,
-// WithUncertain and WithStored can change that, in this order.
+// WithUnknown and WithStored can change that, in this order.
 func TestWhichAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	for code := range lastCode + 1 {
 		stores := func(isTrue bool) grpclock.Option { return grpclock.WithStored(func(codes.Code) bool { return isTrue }) }
-		uncertain := grpclock.WithUncertain(func(f grpclock.Failure) bool {
+		uncertain := grpclock.WithUnknown(func(f grpclock.Failure) bool {
 			if f.Panic || f.Code != code || status.Code(f.Err) != code || code == codes.OK {
 				t.Errorf("%v: the failure is %+v", code, f)
 			}
@@ -93,27 +93,28 @@ func TestWhichAnswersAreStored(t *testing.T) {
 			noEffect = runsAgain
 		}
 		for name, test := range map[string]struct {
-			decision core.Decision
+			decision core.Ending
 			opts     []grpclock.Option
 			want     string
 		}{
 			"by default":   {want: byDefault},
-			"StoreAnswer":  {decision: core.StoreAnswer, want: isReplayed},
-			"DropAnswer":   {decision: core.DropAnswer, want: runsAgain},
-			"Uncertain":    {decision: core.Uncertain, want: isUnknown},
-			"NoEffect":     {decision: core.NoEffect, want: noEffect},
+			"EndCommit":    {decision: core.EndCommit, want: isReplayed},
+			"EndDone":      {decision: core.EndDone, want: isUnreadable},
+			"EndAbort":     {decision: core.EndAbort, want: runsAgain},
+			"EndUnknown":   {decision: core.EndUnknown, want: isUnknown},
+			"EndNoEffect":  {decision: core.EndNoEffect, want: noEffect},
 			"stored all":   {opts: []grpclock.Option{stores(true)}, want: isReplayed},
 			"stored none":  {opts: []grpclock.Option{stores(false)}, want: notStored},
-			"stored, drop": {opts: []grpclock.Option{stores(true)}, decision: core.DropAnswer, want: runsAgain},
+			"stored, drop": {opts: []grpclock.Option{stores(true)}, decision: core.EndAbort, want: runsAgain},
 
 			"free on failure": {opts: []grpclock.Option{grpclock.FreeOnFailure()}, want: freed},
 			"all uncertain":   {opts: []grpclock.Option{uncertain}, want: all},
 			"both": {
 				opts: []grpclock.Option{stores(true), uncertain}, want: all,
 			},
-			"uncertain, drop": {opts: []grpclock.Option{uncertain}, decision: core.DropAnswer, want: runsAgain},
+			"uncertain, drop": {opts: []grpclock.Option{uncertain}, decision: core.EndAbort, want: runsAgain},
 			"uncertain, store": {
-				opts: []grpclock.Option{uncertain}, decision: core.StoreAnswer, want: isReplayed,
+				opts: []grpclock.Option{uncertain}, decision: core.EndCommit, want: isReplayed,
 			},
 		} {
 			if code > codes.Unauthenticated+1 && name != "by default" {
@@ -154,7 +155,7 @@ func TestHowOtherAnswersAreStored(t *testing.T) {
 		"no message at all":                     {want: isUnreadable},
 		"what is no message":                    {reply: 7, want: isUnreadable},
 		"a message that protobuf does not take": {reply: transferOf("\xff"), want: isUnreadable},
-		"a long message":                        {opts: []grpclock.Option{core.WithMaxRecord(200)}, reply: transferOf(string(make([]byte, 200))), want: isUnreadable},
+		"a long message":                        {opts: []grpclock.Option{core.WithMaxAnswer(200)}, reply: transferOf(string(make([]byte, 200))), want: isUnreadable},
 		"the end of a context, as ABORTED":      {err: endedAs(codes.Aborted), want: isUnknown},
 		"the end of a context, as NOT_FOUND":    {err: endedAs(codes.NotFound), want: isUnknown},
 		"the end of a context, free":            {err: endedAs(codes.Aborted), opts: []grpclock.Option{grpclock.FreeOnFailure()}, want: runsAgain},
@@ -278,7 +279,7 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 				})
 		}, isUnknown},
 		"a call to another service is unknown": {core.ErrUnavailable, func(context.Context, func(context.Context) (any, error), func(context.Context) (any, error)) (any, error) {
-			return nil, grpclock.StatusOf(core.ErrInterrupted).Err()
+			return nil, grpclock.StatusOf(core.ErrOutcomeUnknown).Err()
 		}, isUnknown},
 		"a call to another service ends late": {core.ErrUnavailable, func(context.Context, func(context.Context) (any, error), func(context.Context) (any, error)) (any, error) {
 			return nil, fmt.Errorf("%w: %w", status.Error(codes.Aborted, "paused"), status.Error(codes.DeadlineExceeded, "charged, perhaps"))
@@ -313,7 +314,7 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 			return grpclock.IdempotentUnaryServerInterceptor(locker, grpclock.Literal("uncertain"))(ctx, transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
 				func(ctx context.Context, _ any) (any, error) {
 					attempt, _ := grpclock.AttemptFromContext(ctx)
-					attempt.Decide(core.Uncertain)
+					attempt.Decide(core.EndUnknown)
 					return lock(ctx)
 				})
 		}, isUnknown},
@@ -361,7 +362,7 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 }
 
 // A refusal beside a try that runs is late, and one inside that try is not. Late refusals count
-// also with a WithUncertain of the application.
+// also with a WithUnknown of the application.
 func TestRefusalBesideATryThatFails(t *testing.T) {
 	t.Parallel()
 	info := &grpc.UnaryServerInfo{FullMethod: pb.Bank_Transfer_FullMethodName}
@@ -396,7 +397,7 @@ func TestRefusalBesideATryThatFails(t *testing.T) {
 					return nil, status.Error(codes.Aborted, "charged, perhaps")
 				})
 			}
-			own := grpclock.WithUncertain(func(f grpclock.Failure) bool { return f.Code != codes.Aborted })
+			own := grpclock.WithUnknown(func(f grpclock.Failure) bool { return f.Code != codes.Aborted })
 			interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, literal, own)
 			conn := dial(t, listen(t, &bank{}, grpc.ChainUnaryInterceptor(interceptor, inside)), plaintext)
 			checkNext(t, conn, &runs, test.want)

@@ -20,30 +20,31 @@ import (
 )
 
 // After a handler that panics, or ends its goroutine, the outcome is unknown. Exception:
-// DropAnswer and FreeOnFailure free the key. The panic goes on as it is.
+// EndAbort and FreeOnFailure free the key. The panic goes on as it is.
 func TestAttemptsThatBreak(t *testing.T) {
 	t.Parallel()
 	const crash = "crash"
-	unknown := core.ErrInterrupted
+	unknown := core.ErrOutcomeUnknown
 	for how, end := range map[string]func(){"panic": func() { panic(crash) }, "Goexit": runtime.Goexit} {
 		for name, test := range map[string]struct {
-			decision core.Decision
+			decision core.Ending
 			opts     []grpclock.Option
 			want     error
 		}{
-			"Undecided":   {core.Undecided, nil, unknown},
-			"StoreAnswer": {core.StoreAnswer, nil, unknown},
-			"DropAnswer":  {core.DropAnswer, nil, nil},
-			"Uncertain":   {core.Uncertain, nil, unknown},
-			"NoEffect":    {core.NoEffect, nil, nil},
+			"EndUndecided": {core.EndUndecided, nil, unknown},
+			"EndCommit":    {core.EndCommit, nil, unknown},
+			"EndDone":      {core.EndDone, nil, unknown},
+			"EndAbort":     {core.EndAbort, nil, nil},
+			"EndUnknown":   {core.EndUnknown, nil, unknown},
+			"EndNoEffect":  {core.EndNoEffect, nil, nil},
 
-			"FreeOnFailure":              {core.Undecided, []grpclock.Option{grpclock.FreeOnFailure()}, nil},
-			"FreeOnFailure, StoreAnswer": {core.StoreAnswer, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
-			"FreeOnFailure, Uncertain":   {core.Uncertain, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
-			"WithUncertain": {core.Undecided, []grpclock.Option{grpclock.WithUncertain(func(f grpclock.Failure) bool {
+			"FreeOnFailure":             {core.EndUndecided, []grpclock.Option{grpclock.FreeOnFailure()}, nil},
+			"FreeOnFailure, EndCommit":  {core.EndCommit, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
+			"FreeOnFailure, EndUnknown": {core.EndUnknown, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
+			"WithUnknown": {core.EndUndecided, []grpclock.Option{grpclock.WithUnknown(func(f grpclock.Failure) bool {
 				return f == grpclock.Failure{Code: codes.Unknown, Panic: true}
 			})}, unknown},
-			"WithUncertain panics": {core.Undecided, []grpclock.Option{grpclock.WithUncertain(func(grpclock.Failure) bool {
+			"WithUnknown panics": {core.EndUndecided, []grpclock.Option{grpclock.WithUnknown(func(grpclock.Failure) bool {
 				panic(crash)
 			})}, unknown},
 		} {
@@ -80,8 +81,8 @@ func TestAttemptsThatBreak(t *testing.T) {
 func TestOptionsThatPanic(t *testing.T) {
 	t.Parallel()
 	for name, opt := range map[string]grpclock.Option{
-		"WithUncertain": grpclock.WithUncertain(func(grpclock.Failure) bool { panic("bug") }),
-		"WithStored":    grpclock.WithStored(func(codes.Code) bool { panic("bug") }),
+		"WithUnknown": grpclock.WithUnknown(func(grpclock.Failure) bool { panic("bug") }),
+		"WithStored":  grpclock.WithStored(func(codes.Code) bool { panic("bug") }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +97,7 @@ func TestOptionsThatPanic(t *testing.T) {
 			if caught, err := call(status.Error(codes.Unavailable, "no")); caught != "bug" {
 				t.Errorf("panic %v, %v", caught, err)
 			}
-			if _, err := call(nil); !errors.Is(err, core.ErrInterrupted) {
+			if _, err := call(nil); !errors.Is(err, core.ErrOutcomeUnknown) {
 				t.Errorf("the next call: %v", err)
 			}
 		})

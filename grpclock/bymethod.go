@@ -78,7 +78,7 @@ func (m *methods) add(method string, key KeyFunc) {
 func (m *methods) all() []string { return slices.Concat(m.unary, m.streams) }
 
 // key is the key function.
-func (m *methods) key(c *Call) (core.Key, error) {
+func (m *methods) key(c *Call) (core.RequestKey, error) {
 	if c.probe != nil {
 		c.probe.byMethods = append(c.probe.byMethods, m)
 		answer, err := c.probe.answer()
@@ -86,7 +86,7 @@ func (m *methods) key(c *Call) (core.Key, error) {
 	}
 	key, ok := m.keys[c.method]
 	if !ok {
-		return core.Key{}, core.ErrSkip
+		return core.RequestKey{}, core.ErrSkip
 	}
 	return key(c)
 }

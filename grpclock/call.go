@@ -85,10 +85,10 @@ func (noMessageError) ReqlockPending() {}
 // failBeforeMessage returns a key function that fails if key reads the message of a
 // stream that is still opening, whatever key returns.
 func failBeforeMessage(key KeyFunc) KeyFunc {
-	return func(c *Call) (core.Key, error) {
+	return func(c *Call) (core.RequestKey, error) {
 		k, err := key(c)
 		if c.needsMessage {
-			return core.Key{}, errNoMessage
+			return core.RequestKey{}, errNoMessage
 		}
 		return k, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A Failure is how the handler of an idempotent call failed: see WithUncertain.
+// A Failure is how the handler of an idempotent call failed: see WithUnknown.
 type Failure struct {
 	// Code is the code that is sent, as for WithStored. It is UNKNOWN if the handler
 	// panicked.
@@ -35,49 +35,49 @@ func frees(code codes.Code) bool {
 // code that gRPC does not define counts as UNKNOWN.
 func saysNothing(code codes.Code) bool { return !deterministic(code) && !frees(code) }
 
-// decide returns how the attempt of a handler ends: StoreAnswer, DropAnswer or Uncertain.
-// What decides is, in this order: the handler's decision, a refusal, WithUncertain and
+// decide returns how the attempt of a handler ends: EndCommit, EndDone, EndAbort or EndUnknown.
+// What decides is, in this order: the handler's decision, a refusal, WithUnknown and
 // WithStored. refused means that the call ends with the refusal of an interceptor behind this
 // one. x is the exchange of the handler.
-func (c *config) decide(decision core.Decision, f Failure, refused bool, x *exchange) core.Decision {
+func (c *config) decide(decision core.Ending, f Failure, refused bool, x *exchange) core.Ending {
 	switch decision {
-	case core.Uncertain, core.DropAnswer:
+	case core.EndUnknown, core.EndAbort:
 		return decision
-	case core.StoreAnswer:
+	case core.EndCommit, core.EndDone:
 		if f.Panic {
-			return core.Uncertain // there is no answer to store
+			return core.EndUnknown // part of the work may be missing
 		}
 		return decision
-	case core.Undecided:
+	case core.EndUndecided:
 		return c.judge(f, refused, x)
-	case core.NoEffect:
+	case core.EndNoEffect:
 		judged := c.judge(f, refused, x)
-		if judged == core.Uncertain && !x.runsOn() {
-			return core.DropAnswer
+		if judged == core.EndUnknown && !x.runsOn() {
+			return core.EndAbort
 		}
 		return judged
 	}
-	return core.Uncertain // an unknown decision
+	return core.EndUnknown // an unknown decision
 }
 
 // judge is decide for a handler whose decision leaves it to the answer.
-func (c *config) judge(f Failure, refused bool, x *exchange) core.Decision {
+func (c *config) judge(f Failure, refused bool, x *exchange) core.Ending {
 	switch {
 	case refused && x.mayHaveRun():
-		return core.Uncertain
+		return core.EndUnknown
 	case refused:
-		return core.DropAnswer
+		return core.EndAbort
 	case x.hasRefusal(f.Err): // with another code, or beside another error, which may be the handler's
-		return core.Uncertain
-	case f.Code != codes.OK && c.isUncertain(f):
-		return core.Uncertain
+		return core.EndUnknown
+	case f.Code != codes.OK && c.isUnknown(f):
+		return core.EndUnknown
 	case f.Panic, !c.stored(f.Code):
 		if c.mayHaveEnded(x) {
-			return core.Uncertain
+			return core.EndUnknown
 		}
-		return core.DropAnswer
+		return core.EndAbort
 	}
-	return core.StoreAnswer
+	return core.EndCommit
 }
 
 // mayHaveEnded reports whether the call may have ended in another way than its status says, which
@@ -86,24 +86,24 @@ func (c *config) judge(f Failure, refused bool, x *exchange) core.Decision {
 // run it by other means.
 func (c *config) mayHaveEnded(x *exchange) bool {
 	cut := x.Err() != nil || x.broken.Load() || x.last.Load() != nil
-	return x.runsOn() || x.late.Load() || cut && c.uncertain == nil
+	return x.runsOn() || x.late.Load() || cut && c.unknown == nil
 }
 
-// Causes of an unknown outcome, for core.Attempt.InterruptCause. They contain nothing from the
+// Causes of an unknown outcome, for core.Attempt.Unknown. They contain nothing from the
 // call, and no text of the program's errors.
 var (
-	errUncertain       = errors.New("reqlock: the handler decided Uncertain")
+	errDecidedUnknown  = errors.New("reqlock: the handler decided EndUnknown")
 	errHandlerPanicked = errors.New("reqlock: the handler panicked or ended its goroutine")
 	errRanRefused      = errors.New("reqlock: the call ran, and was refused when it was tried again")
 	errRunsOn          = errors.New("reqlock: the call was answered while it still ran in another goroutine")
-	errDeciderPanicked = errors.New("reqlock: the function of WithUncertain or WithStored panicked")
+	errDeciderPanicked = errors.New("reqlock: the function of WithUnknown or WithStored panicked")
 )
 
-// unknownCause returns why decide returned Uncertain. Its arguments are those of decide.
-func unknownCause(decision core.Decision, f Failure, refused bool, x *exchange) error {
+// unknownCause returns why decide returned EndUnknown. Its arguments are those of decide.
+func unknownCause(decision core.Ending, f Failure, refused bool, x *exchange) error {
 	switch {
-	case decision == core.Uncertain:
-		return errUncertain
+	case decision == core.EndUnknown:
+		return errDecidedUnknown
 	case f.Panic:
 		return errHandlerPanicked
 	case x.runsOn():
@@ -114,10 +114,10 @@ func unknownCause(decision core.Decision, f Failure, refused bool, x *exchange) 
 	return fmt.Errorf("reqlock: the handler ended with code %v", f.Code)
 }
 
-// isUncertain calls the function of WithUncertain, or returns its default.
-func (c *config) isUncertain(f Failure) bool {
-	if c.uncertain != nil {
-		return c.uncertain(f)
+// isUnknown calls the function of WithUnknown, or returns its default.
+func (c *config) isUnknown(f Failure) bool {
+	if c.unknown != nil {
+		return c.unknown(f)
 	}
 	if !f.Panic && saysNothing(f.Code) {
 		return !c.stored(f.Code)

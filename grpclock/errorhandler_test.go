@@ -29,7 +29,7 @@ func TestErrorHandler(t *testing.T) {
 		message string
 	}{
 		"its own": {func(c *grpclock.Call, err error) error {
-			outcome, _ := core.OutcomeOf(err)
+			outcome, _ := core.RefusalOf(err)
 			return status.Error(codes.Unauthenticated, outcome.Code+" "+c.FullMethod())
 		}, codes.Unauthenticated, "no_key " + pb.Bank_Transfer_FullMethodName},
 		"default":   {func(_ *grpclock.Call, err error) error { return grpclock.StatusOf(err).Err() }, codes.InvalidArgument, noAccount},

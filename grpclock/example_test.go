@@ -296,7 +296,7 @@ func ExampleWithErrorHandler() {
 	defer stop()
 
 	refused := func(_ *grpclock.Call, err error) error {
-		outcome, _ := core.OutcomeOf(err)
+		outcome, _ := core.RefusalOf(err)
 		if outcome.Code != "no_key" {
 			return grpclock.StatusOf(err).Err()
 		}

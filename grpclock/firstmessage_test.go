@@ -104,7 +104,7 @@ func TestPanicInKeyFunction(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)
 	crash := errors.New("crash")
-	key := func(c *grpclock.Call) (core.Key, error) {
+	key := func(c *grpclock.Call) (core.RequestKey, error) {
 		if m, ok := c.Message().(*pb.TransferRequest); ok && m.GetAccount().GetId() == "bad" {
 			panic(crash)
 		}

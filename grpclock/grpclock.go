@@ -35,7 +35,7 @@ type KeyFunc = core.KeyFunc[*Call]
 //
 // UnaryServerInterceptor panics if l or key is nil, or if an option is invalid or
 // belongs to another adapter. The interceptor is safe for concurrent use.
-func UnaryServerInterceptor[K string | core.Key](l *core.Locker, key func(*Call) (K, error), opts ...Option) grpc.UnaryServerInterceptor {
+func UnaryServerInterceptor[K string | core.RequestKey](l *core.Locker, key func(*Call) (K, error), opts ...Option) grpc.UnaryServerInterceptor {
 	c := lockOf("UnaryServerInterceptor", l, key, opts)
 	c.locksUnary()
 	return c.unary
@@ -71,7 +71,7 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 //
 // A stream that ends without a message has a key only if its key function needs no
 // message: core.First skips key functions that need one.
-func StreamServerInterceptor[K string | core.Key](l *core.Locker, key func(*Call) (K, error), opts ...Option) grpc.StreamServerInterceptor {
+func StreamServerInterceptor[K string | core.RequestKey](l *core.Locker, key func(*Call) (K, error), opts ...Option) grpc.StreamServerInterceptor {
 	c := lockOf("StreamServerInterceptor", l, key, opts)
 	c.locksStreams()
 	return c.stream
@@ -109,9 +109,9 @@ func (s *lockedStream) Context() context.Context { return s.ctx }
 
 // FromContext returns the lease under which a call runs, and false if there is none.
 // If an interceptor locks several keys, it is the lease of the first key.
-func FromContext(ctx context.Context) (*core.Lease, bool) { return core.FromContext(ctx) }
+func FromContext(ctx context.Context) (*core.Lease, bool) { return core.LeaseFromContext(ctx) }
 
 // Leases returns the leases of all keys under which a call runs: one entry for each key
 // function of the innermost interceptor, in the order of registration. It is nil for a
-// key function that returned core.ErrSkip. See core.Leases.
-func Leases(ctx context.Context) []*core.Lease { return core.Leases(ctx) }
+// key function that returned core.ErrSkip. See core.LeasesFromContext.
+func Leases(ctx context.Context) []*core.Lease { return core.LeasesFromContext(ctx) }

@@ -24,7 +24,7 @@ import (
 // a RetryInfo, or waits for the answer with core.WithWait. A call with the same key
 // and another message is refused with FAILED_PRECONDITION (MISMATCH). A copy is
 // refused with FAILED_PRECONDITION (OUTCOME_UNKNOWN) if the process of the first call
-// died, see core.WithInterrupted; with ALREADY_EXISTS (COMPLETED_UNREPLAYABLE) if the
+// died, see core.WithRerunUnknown; with ALREADY_EXISTS (COMPLETED_UNREPLAYABLE) if the
 // answer was not stored; and with UNAVAILABLE if Redis is unavailable.
 //
 // The handler goes on if its client leaves, or after the deadline of the call: see
@@ -34,7 +34,7 @@ import (
 // runs calls without Redis (core.WithFailOpen) or shares its locks (core.WithPermits and
 // core.WithShared), if l is from core.NewQuorum, or if an option is invalid or belongs to
 // another adapter. The interceptor is safe for concurrent use.
-func IdempotentUnaryServerInterceptor[K string | core.Key](
+func IdempotentUnaryServerInterceptor[K string | core.RequestKey](
 	l *core.Locker, key func(*Call) (K, error), opts ...Option,
 ) grpc.UnaryServerInterceptor {
 	c := idempotentOf("IdempotentUnaryServerInterceptor", l, key, opts)
@@ -44,7 +44,7 @@ func IdempotentUnaryServerInterceptor[K string | core.Key](
 
 // idempotentOf is configOf for an interceptor of idempotent calls. It checks the arguments of the
 // interceptor, which has this name.
-func idempotentOf[K string | core.Key](name string, l *core.Locker, key func(*Call) (K, error), opts []Option) *config {
+func idempotentOf[K string | core.RequestKey](name string, l *core.Locker, key func(*Call) (K, error), opts []Option) *config {
 	fits := func(opts []core.Option) []core.Option { return adapter.ForAttempts(name, opts) }
 	c := configOf(l, registration.KeyOf(adapter, name, l, key), opts, fits)
 	adapter.Must(len(c.keys) == 1, name+" has one key; to lock those of Also, put a UnaryServerInterceptor behind it")

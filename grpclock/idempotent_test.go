@@ -106,12 +106,12 @@ func TestIdempotentOutcomes(t *testing.T) {
 			key: literal, prepare: ended(func(a *core.Attempt, ctx context.Context) error { return a.Commit(ctx, nil) }),
 			code: codes.FailedPrecondition, reason: "MISMATCH",
 		},
-		"interrupted": {
-			key: literal, prepare: ended((*core.Attempt).Interrupt), opts: []grpclock.Option{without},
+		"unknown": {
+			key: literal, prepare: ended(func(a *core.Attempt, ctx context.Context) error { return a.Unknown(ctx, nil) }), opts: []grpclock.Option{without},
 			code: codes.FailedPrecondition, reason: "OUTCOME_UNKNOWN",
 		},
-		"sealed": {
-			key: literal, prepare: ended((*core.Attempt).Seal), opts: []grpclock.Option{without},
+		"done": {
+			key: literal, prepare: ended((*core.Attempt).Done), opts: []grpclock.Option{without},
 			code: codes.AlreadyExists, reason: "COMPLETED_UNREPLAYABLE",
 		},
 		"unavailable": {

@@ -33,17 +33,16 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"an empty name":     {func() { grpclock.WithOptionalKey("a", "") }, "WithOptionalKey"},
 		"nil fingerprint":   {func() { grpclock.WithFingerprint(nil) }, "WithFingerprint"},
 		"nil stored":        {func() { grpclock.WithStored(nil) }, "WithStored"},
-		"nil uncertain":     {func() { grpclock.WithUncertain(nil) }, "WithUncertain"},
+		"nil uncertain":     {func() { grpclock.WithUnknown(nil) }, "WithUnknown"},
 		"short retention":   {with(core.WithRetention(1)), "WithRetention"},
-		"no such a policy":  {with(core.WithInterrupted(9)), "WithInterrupted"},
-		"records of 0 byte": {with(core.WithMaxRecord(0)), "WithMaxRecord"},
+		"records of 0 byte": {with(core.WithMaxAnswer(0)), "WithMaxAnswer"},
 	}
 	for name, opt := range map[string]grpclock.Option{
 		"WithOptionalKey":    grpclock.WithOptionalKey(),
 		"WithFingerprint":    grpclock.WithFingerprint(func(*grpclock.Call) ([]byte, error) { return nil, nil }),
 		"WithoutFingerprint": grpclock.WithoutFingerprint(),
 		"WithStored":         grpclock.WithStored(func(codes.Code) bool { return true }),
-		"WithUncertain":      grpclock.WithUncertain(func(grpclock.Failure) bool { return true }),
+		"WithUnknown":        grpclock.WithUnknown(func(grpclock.Failure) bool { return true }),
 		"FreeOnFailure":      grpclock.FreeOnFailure(),
 	} {
 		want := name + " is an option of IdempotentUnaryServerInterceptor"

@@ -13,7 +13,7 @@ import (
 
 // isLoss reports whether an error says that the lease of a handler has ended. A refusal does not.
 func isLoss(err error) bool {
-	outcome, _ := core.OutcomeOf(err)
+	outcome, _ := core.RefusalOf(err)
 	return outcome.Code == "lease_lost"
 }
 

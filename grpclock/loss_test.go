@@ -33,13 +33,13 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 		"another lease":     {func(context.Context) error { return core.ErrClosed }, true, "LEASE_LOST", "LEASE_LOST"},
 		"no effect": {func(ctx context.Context) error {
 			if attempt, ok := grpclock.AttemptFromContext(ctx); ok {
-				attempt.Decide(core.NoEffect)
+				attempt.Decide(core.EndNoEffect)
 			}
 			return ctx.Err()
 		}, false, "LEASE_LOST", "UNAVAILABLE"},
 		"its own status, free": {func(ctx context.Context) error {
 			if attempt, ok := grpclock.AttemptFromContext(ctx); ok {
-				attempt.Decide(core.DropAnswer)
+				attempt.Decide(core.EndAbort)
 			}
 			return fmt.Errorf("%w: %w", status.Error(codes.Unauthenticated, ""), context.Cause(ctx))
 		}, false, "", ""},

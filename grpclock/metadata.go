@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // A metadataRecorder is the transport stream of a call. It passes header and trailer
@@ -50,20 +50,20 @@ func (r *metadataRecorder) record(rest *metadata.MD, md metadata.MD, give func(m
 func (r *metadataRecorder) encode(reply any, err error) (encoded []byte, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	answer := record.Reply{Header: record.Metadata(r.header), Trailer: record.Metadata(r.trailer)}
+	kept := answer.Reply{Header: answer.Metadata(r.header), Trailer: answer.Metadata(r.trailer)}
 	if err != nil {
 		s := sent(err).Proto()
-		answer.Code, answer.Text = uint32(s.GetCode()), s.GetMessage() //nolint:gosec // gRPC's codes are unsigned
+		kept.Code, kept.Text = uint32(s.GetCode()), s.GetMessage() //nolint:gosec // gRPC's codes are unsigned
 		for _, detail := range s.GetDetails() {
-			answer.Details = append(answer.Details, record.Detail{URL: detail.GetTypeUrl(), Value: detail.GetValue()})
+			kept.Details = append(kept.Details, answer.Detail{URL: detail.GetTypeUrl(), Value: detail.GetValue()})
 		}
-		return record.EncodeReply(nil, answer), true
+		return answer.EncodeReply(nil, kept), true
 	}
 	m, ok := reply.(proto.Message)
 	if !ok {
 		return nil, false
 	}
-	answer.Type = string(m.ProtoReflect().Descriptor().FullName())
-	answer.Message, err = proto.Marshal(m)
-	return record.EncodeReply(nil, answer), err == nil
+	kept.Type = string(m.ProtoReflect().Descriptor().FullName())
+	kept.Message, err = proto.Marshal(m)
+	return answer.EncodeReply(nil, kept), err == nil
 }

@@ -9,10 +9,10 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
-	"github.com/reqlock/reqlock/internal/answer"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// EndpointKey returns the key under which core.Locker.Outcome and core.Locker.Resolve find a
+// EndpointKey returns the key under which core.Locker.ReadRecord and core.Locker.Resolve find a
 // call of an IdempotentUnaryServerInterceptor, from what its client sent:
 //
 //	key, err := grpclock.EndpointKey(pb.Bank_Transfer_FullMethodName, "ada", "8e03978e-40d5-43e8")
@@ -37,19 +37,19 @@ func EndpointKey(fullMethod string, parts ...string) (string, error) {
 	return core.EndpointKey("", fullMethod, key), nil
 }
 
-// Answer returns an answer for core.Answered, with which an operator ends the unknown outcome
+// NewAnswer returns an answer for core.Answered, with which an operator ends the unknown outcome
 // of a call. Copies of the call get it as if a handler had returned reply and err: the message
 // if err is nil, and otherwise the status of err. It has no metadata.
 //
 // The error says that there is neither a message nor an err, or that the message cannot be
 // encoded.
-func Answer(reply proto.Message, err error) (core.Record, error) {
+func NewAnswer(reply proto.Message, err error) (core.Answer, error) {
 	if err == nil && reply == nil {
-		return core.Record{}, errors.New("reqlock: grpclock: Answer: there is neither a message nor an error")
+		return core.Answer{}, errors.New("reqlock: grpclock: NewAnswer: there is neither a message nor an error")
 	}
 	encoded, ok := new(metadataRecorder).encode(reply, err)
 	if !ok {
-		return core.Record{}, errors.New("reqlock: grpclock: Answer: the message cannot be encoded")
+		return core.Answer{}, errors.New("reqlock: grpclock: NewAnswer: the message cannot be encoded")
 	}
-	return answer.New(encoded), nil
+	return bridge.NewAnswer(encoded).(core.Answer), nil //nolint:forcetypeassert // see bridge
 }

@@ -66,7 +66,7 @@ func TestEndpointKeyOfNamedJoin(t *testing.T) {
 
 func TestAnswerNeedsAMessageOrAnError(t *testing.T) {
 	t.Parallel()
-	if got, err := grpclock.Answer(nil, nil); got != (core.Record{}) || err == nil {
+	if got, err := grpclock.NewAnswer(nil, nil); got != (core.Answer{}) || err == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

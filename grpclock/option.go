@@ -27,14 +27,14 @@ type Option interface {
 // message of the wrong type and refuses the call. IdempotentUnaryServerInterceptor
 // refuses this option. core.Func converts a function of your own that stands beside other
 // key functions.
-func Also[F ~func(*Call) (K, error), K string | core.Key](keys ...F) Option {
+func Also[F ~func(*Call) (K, error), K string | core.RequestKey](keys ...F) Option {
 	more := registration.KeysOf[*Call](adapter, "Also", keys)
 	return option("Also", func(c *config) { c.keys = append(c.keys, more...) })
 }
 
 // WithErrorHandler sets the function that chooses the status of calls that do not
 // run: StatusOf if not set. handle gets the error of core.Enter or Locker.Begin, and
-// returns the status error to send. Use core.OutcomeOf or errors.Is to find the
+// returns the status error to send. Use core.RefusalOf or errors.Is to find the
 // meaning of err; its text is not for clients.
 //
 // A status that handle wraps together with err, as fmt.Errorf("%w: %w", status, err)
@@ -83,7 +83,7 @@ func configOf(l *core.Locker, key KeyFunc, opts []Option, fits func([]core.Optio
 
 // lockOf is configOf for an interceptor that only locks. It checks the arguments of the
 // interceptor.
-func lockOf[K string | core.Key](interceptor string, l *core.Locker, key func(*Call) (K, error), opts []Option) *config {
+func lockOf[K string | core.RequestKey](interceptor string, l *core.Locker, key func(*Call) (K, error), opts []Option) *config {
 	fits := func(opts []core.Option) []core.Option { return adapter.ForLocks(interceptor, opts) }
 	c := configOf(l, registration.KeyOf(adapter, interceptor, l, key), opts, fits)
 	adapter.Must(c.given == "", interceptor+": "+c.given+" is an option of IdempotentUnaryServerInterceptor")

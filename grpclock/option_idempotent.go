@@ -58,40 +58,40 @@ func WithoutFingerprint() Option {
 	return idempotencyOption("WithoutFingerprint", func(i *idempotency) { i.fingerprint = noFingerprint })
 }
 
-// WithUncertain sets which failures leave the outcome of a call unknown, so that copies
-// are refused with core.ErrInterrupted. The default is a panic, an error that is or wraps
+// WithUnknown sets which failures leave the outcome of a call unknown, so that copies
+// are refused with core.ErrOutcomeUnknown. The default is a panic, an error that is or wraps
 // a timeout, and all codes that are not stored by default except
 // PERMISSION_DENIED, ABORTED and UNAUTHENTICATED, unless WithStored stores them. All
-// others free the key or are stored: see WithStored. core.WithInterrupted can let copies
+// others free the key or are stored: see WithStored. core.WithRerunUnknown can let copies
 // run instead.
 //
-// uncertain is called for a handler that has decided nothing (core.Attempt.Decide), and
+// unknown is called for a handler that has decided nothing (core.Attempt.Decide), and
 // that has panicked or returned another code than OK. It is not called if the call ends
 // with the refusal of an interceptor of this package behind this one, unless the call has
-// run as well. uncertain must be safe for concurrent use. If uncertain panics, the outcome
+// run as well. unknown must be safe for concurrent use. If unknown panics, the outcome
 // is unknown.
 //
-// A nil uncertain panics. WithUncertain is an option only for
+// A nil unknown panics. WithUnknown is an option only for
 // IdempotentUnaryServerInterceptor.
-func WithUncertain(uncertain func(f Failure) bool) Option {
-	adapter.Must(uncertain != nil, "WithUncertain needs a function")
-	return idempotencyOption("WithUncertain", func(i *idempotency) { i.uncertain = uncertain })
+func WithUnknown(unknown func(f Failure) bool) Option {
+	adapter.Must(unknown != nil, "WithUnknown needs a function")
+	return idempotencyOption("WithUnknown", func(i *idempotency) { i.unknown = unknown })
 }
 
 // FreeOnFailure lets the next call with the key run after a failed one. It equals
-// WithUncertain with a function that returns false. Take FreeOnFailure if every effect
+// WithUnknown with a function that returns false. Take FreeOnFailure if every effect
 // of the handlers rolls back when they fail, as in one database transaction; otherwise
 // leave it out, or a retry after a failure may charge twice.
 //
 // FreeOnFailure is an option only for IdempotentUnaryServerInterceptor.
 func FreeOnFailure() Option {
 	never := func(Failure) bool { return false }
-	return idempotencyOption("FreeOnFailure", func(i *idempotency) { i.uncertain = never })
+	return idempotencyOption("FreeOnFailure", func(i *idempotency) { i.unknown = never })
 }
 
 // WithStored sets which answers are stored, by their code. An answer that is not
 // stored frees the key, so that the next call with the key runs. Exception: the answers
-// of WithUncertain, which is asked first. The default stores OK, INVALID_ARGUMENT,
+// of WithUnknown, which is asked first. The default stores OK, INVALID_ARGUMENT,
 // NOT_FOUND, ALREADY_EXISTS, FAILED_PRECONDITION, OUT_OF_RANGE and UNIMPLEMENTED. The
 // code is the one that is sent: an error without a status is UNKNOWN, and the end of a
 // context is CANCELED or DEADLINE_EXCEEDED.
@@ -112,7 +112,7 @@ type idempotency struct {
 	given       string                      // the name of the last option; other interceptors refuse it
 	optional    func(*Call) bool            // reports whether a call has no key; nil means that the key is required
 	fingerprint func(*Call) ([]byte, error) // its error is that of a key function
-	uncertain   func(Failure) bool          // nil means the default
+	unknown     func(Failure) bool          // nil means the default
 	stored      func(codes.Code) bool
 }
 

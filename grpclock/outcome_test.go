@@ -42,7 +42,7 @@ type refusal struct {
 }
 
 // An interceptor is one of this package for unary calls.
-type interceptor = func(*core.Locker, func(*grpclock.Call) (core.Key, error), ...grpclock.Option) grpc.UnaryServerInterceptor
+type interceptor = func(*core.Locker, func(*grpclock.Call) (core.RequestKey, error), ...grpclock.Option) grpc.UnaryServerInterceptor
 
 // env is the input of a refusal's prepare function.
 type env struct {

@@ -124,7 +124,7 @@ func TestRegistrations(t *testing.T) {
 		grpclock.IdempotentUnaryServerInterceptor(locks, core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey())),
 		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.IdempotencyKey(), grpclock.WithOptionalKey()),
 		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.Metadata("x-request"), grpclock.WithOptionalKey("x-request"),
-			core.WithWait(2*time.Second), core.WithRetention(time.Hour), core.WithInterrupted(core.Rerun), core.WithMaxRecord(1<<16)),
+			core.WithWait(2*time.Second), core.WithRetention(time.Hour), core.WithRerunUnknown(true), core.WithMaxAnswer(1<<16)),
 		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.ByMethod(methods{
 			pb.Bank_Transfer_FullMethodName: grpclock.IdempotencyKey(),
 		}), grpclock.WithoutFingerprint(), grpclock.WithStored(func(code codes.Code) bool { return code == codes.OK })),

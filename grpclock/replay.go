@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // replayedMark is the header metadata that marks a replay.
@@ -22,7 +22,7 @@ const replayedMark = "idempotent-replayed"
 
 // replay answers a call with its stored answer.
 func (c *config) replay(call *Call, stored []byte) (any, error) {
-	answer, err := record.DecodeReply(stored)
+	answer, err := answer.DecodeReply(stored)
 	var message proto.Message
 	if err == nil && answer.Code == 0 {
 		message, err = messageIn(answer, call.method)
@@ -42,7 +42,7 @@ func (c *config) replay(call *Call, stored []byte) (any, error) {
 // messageIn returns the message of a stored answer. The program must have its type,
 // and the method, if the program knows it, must return that type: another build may
 // have stored the answer.
-func messageIn(answer record.Reply, fullMethod string) (proto.Message, error) {
+func messageIn(answer answer.Reply, fullMethod string) (proto.Message, error) {
 	name := protoreflect.FullName(answer.Type)
 	method := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(fullMethod, "/"), "/", "."))
 	found, _ := protoregistry.GlobalFiles.FindDescriptorByName(method)
@@ -61,7 +61,7 @@ func messageIn(answer record.Reply, fullMethod string) (proto.Message, error) {
 }
 
 // statusOfReply returns the status of an answer with another code than OK.
-func statusOfReply(answer record.Reply) *status.Status {
+func statusOfReply(answer answer.Reply) *status.Status {
 	s := &spb.Status{Code: int32(answer.Code), Message: answer.Text} //nolint:gosec // converted from int32 when it was stored
 	for _, detail := range answer.Details {
 		s.Details = append(s.Details, &anypb.Any{TypeUrl: detail.URL, Value: detail.Value})

@@ -24,7 +24,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
@@ -240,7 +240,7 @@ func TestReplayIsAMessage(t *testing.T) {
 func TestUnreadableRecords(t *testing.T) {
 	t.Parallel()
 	reply := func(name, message string) []byte {
-		return record.EncodeReply(nil, record.Reply{Type: name, Message: []byte(message)})
+		return answer.EncodeReply(nil, answer.Reply{Type: name, Message: []byte(message)})
 	}
 	whole := reply("reqlock.bank.v1.TransferReply", "")
 	newer := append([]byte{2}, whole[1:len(whole)-4]...)
@@ -249,10 +249,10 @@ func TestUnreadableRecords(t *testing.T) {
 		record []byte
 		cause  error // nil: any
 	}{
-		"nothing":                                {nil, record.ErrDamaged},
-		"damaged":                                {whole[:len(whole)-1], record.ErrDamaged},
-		"of a newer build":                       {newer, record.ErrVersion},
-		"an HTTP answer":                         {record.Encode(nil, record.Answer{Status: 200}), record.ErrKind},
+		"nothing":                                {nil, answer.ErrDamaged},
+		"damaged":                                {whole[:len(whole)-1], answer.ErrDamaged},
+		"of a newer build":                       {newer, answer.ErrVersion},
+		"an HTTP answer":                         {answer.Encode(nil, answer.Answer{Status: 200}), answer.ErrKind},
 		"a type that the program does not have":  {reply("reqlock.bank.v1.GoneReply", ""), nil},
 		"a type that the method does not return": {reply("reqlock.bank.v1.BalanceReply", ""), nil},
 		"a name that is no message's":            {reply("reqlock.bank.v1.Bank", ""), nil},

@@ -31,7 +31,7 @@ type ruleCode struct {
 //
 // An empty name and a nil key function panic. A name that is given twice is an error of
 // AnnotatedErr.
-func Source[K string | core.Key](name string, key func(*Call) (K, error)) RuleOption {
+func Source[K string | core.RequestKey](name string, key func(*Call) (K, error)) RuleOption {
 	adapter.Must(name != "", "Source needs a name")
 	adapter.Must(key != nil, fmt.Sprintf("Source: the key function of %q is nil", name))
 	return RuleOption{func(code *ruleCode) {

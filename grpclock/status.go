@@ -21,10 +21,10 @@ const domain = "reqlock"
 //
 //	return grpclock.StatusOf(err).Err()
 //
-// The status is that of core.OutcomeOf, with an ErrorInfo as detail: its domain is
+// The status is that of core.RefusalOf, with an ErrorInfo as detail: its domain is
 // "reqlock", and its reason is the outcome's code in upper case ("BUSY", "NO_KEY").
 // If a retry can help, a RetryInfo is another detail. A status error of a key
-// function is returned unchanged. nil, or an error that core.OutcomeOf does not know,
+// function is returned unchanged. nil, or an error that core.RefusalOf does not know,
 // is INTERNAL with the reason "INTERNAL". The status is never OK.
 //
 // The retry policy of a client does not read the RetryInfo. It reads the trailer
@@ -38,9 +38,9 @@ func StatusOf(err error) *status.Status {
 	if own, ok := err.(interface{ GRPCStatus() *status.Status }); ok && isFailure(own.GRPCStatus()) {
 		return own.GRPCStatus()
 	}
-	outcome, known := core.OutcomeOf(err)
+	outcome, known := core.RefusalOf(err)
 	if !known {
-		outcome = core.Outcome{Code: "internal", GRPC: uint32(codes.Internal)}
+		outcome = core.Refusal{Code: "internal", GRPC: uint32(codes.Internal)}
 	}
 	if !known || outcome.Code == "key_error" {
 		if own := statusIn(err); own != nil {
@@ -51,7 +51,7 @@ func StatusOf(err error) *status.Status {
 }
 
 // statusFor returns the status of an outcome.
-func statusFor(o core.Outcome, message string) *status.Status {
+func statusFor(o core.Refusal, message string) *status.Status {
 	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(o.Code), Domain: domain}
 	if o.Part != "" {
 		info.Metadata = map[string]string{"part": o.Part}

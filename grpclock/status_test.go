@@ -41,7 +41,7 @@ func TestStatusOf(t *testing.T) {
 		"an outcome":       {&core.Error{Kind: core.ErrQueueFull}, codes.ResourceExhausted, "QUEUE_FULL"},
 		"overloaded":       {core.ErrOverloaded, codes.ResourceExhausted, "OVERLOADED"},
 		"mismatch":         {core.ErrMismatch, codes.FailedPrecondition, "MISMATCH"},
-		"interrupted":      {core.ErrInterrupted, codes.FailedPrecondition, "OUTCOME_UNKNOWN"},
+		"interrupted":      {core.ErrOutcomeUnknown, codes.FailedPrecondition, "OUTCOME_UNKNOWN"},
 		"unreplayable":     {core.ErrUnreplayable, codes.AlreadyExists, "COMPLETED_UNREPLAYABLE"},
 		"a status":         {own.Err(), codes.NotFound, ""},
 		"a wrapped status": {fmt.Errorf("x: %w", own.Err()), codes.NotFound, ""},

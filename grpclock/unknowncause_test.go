@@ -36,15 +36,15 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 		"a decision": {
 			func(ctx context.Context) error {
 				attempt, _ := grpclock.AttemptFromContext(ctx)
-				attempt.Decide(core.Uncertain)
+				attempt.Decide(core.EndUnknown)
 				return nil
 			}, nil,
-			"reqlock: the handler decided Uncertain",
+			"reqlock: the handler decided EndUnknown",
 		},
 		"a function that panics": {
 			func(context.Context) error { return nil },
 			[]grpclock.Option{grpclock.WithStored(func(codes.Code) bool { panic("secret") })},
-			"reqlock: the function of WithUncertain or WithStored panicked",
+			"reqlock: the function of WithUnknown or WithStored panicked",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

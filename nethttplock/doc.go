@@ -67,7 +67,7 @@
 //			}
 //		}
 //		w.Header().Set("Cache-Control", "no-store")
-//		if outcome, _ := core.OutcomeOf(err); outcome.RetryAfter > 0 {
+//		if outcome, _ := core.RefusalOf(err); outcome.RetryAfter > 0 {
 //			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(outcome.RetryAfter.Seconds()))))
 //		}
 //		_ = errs.Write(w, r, refusal)

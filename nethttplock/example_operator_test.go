@@ -18,7 +18,7 @@ func ExampleEndpointKey() {
 	mux := http.NewServeMux()
 	pay := func(w http.ResponseWriter, r *http.Request) {
 		attempt, _ := nethttplock.AttemptFromContext(r.Context())
-		attempt.Decide(core.Uncertain)
+		attempt.Decide(core.EndUnknown)
 		w.WriteHeader(http.StatusGatewayTimeout)
 	}
 	mux.Handle("POST /payments", nethttplock.Idempotent(locks, nethttplock.IdempotencyKey())(http.HandlerFunc(pay)))
@@ -37,16 +37,16 @@ func ExampleEndpointKey() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	outcome, err := locks.Outcome(ctx, key)
+	outcome, err := locks.ReadRecord(ctx, key)
 	if err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println("the outcome is", outcome.State)
-	record, err := nethttplock.Answer(http.StatusCreated, nil, []byte("payment 7"))
+	record, err := nethttplock.NewAnswer(http.StatusCreated, nil, []byte("payment 7"))
 	if err != nil {
 		fmt.Println(err)
 	}
-	if err := locks.Resolve(ctx, key, core.Answered(record), outcome.Seen); err != nil {
+	if err := locks.Resolve(ctx, key, core.Answered(record), outcome.Attempt); err != nil {
 		fmt.Println(err)
 	}
 

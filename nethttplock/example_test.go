@@ -171,7 +171,7 @@ func ExampleWithErrorHandler() {
 	defer stop()
 
 	refused := func(w http.ResponseWriter, r *http.Request, err error) {
-		outcome, _ := core.OutcomeOf(err)
+		outcome, _ := core.RefusalOf(err)
 		if outcome.Code != "no_key" {
 			nethttplock.WriteError(w, r, err)
 			return
@@ -242,9 +242,9 @@ func ExampleIdempotent() {
 }
 
 // A handler that may have charged before it failed leaves the outcome unknown, and its
-// copies are refused. WithUncertain tells apart the failures after which nothing was
+// copies are refused. WithUnknown tells apart the failures after which nothing was
 // charged: here the database has refused the order before the charge.
-func ExampleWithUncertain() {
+func ExampleWithUnknown() {
 	locks, stop := exampleLocker()
 	defer stop()
 
@@ -261,7 +261,7 @@ func ExampleWithUncertain() {
 	})
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", nethttplock.Idempotent(locks, nethttplock.IdempotencyKey(),
-		nethttplock.WithUncertain(func(f core.Failure) bool { return f.Panic || f.Status >= 500 && f.Status != noStock }))(order))
+		nethttplock.WithUnknown(func(f core.Failure) bool { return f.Panic || f.Status >= 500 && f.Status != noStock }))(order))
 
 	for _, item := range []string{"slow", "slow", "sold-out", "sold-out"} {
 		r := httptest.NewRequestWithContext(context.Background(), "POST", "/orders?item="+item, nil)

@@ -35,7 +35,7 @@ import (
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
 // core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
-func Idempotent[K string | core.Key](l *core.Locker, key func(*http.Request) (K, error), opts ...Option) func(http.Handler) http.Handler {
+func Idempotent[K string | core.RequestKey](l *core.Locker, key func(*http.Request) (K, error), opts ...Option) func(http.Handler) http.Handler {
 	return idempotent(l, registration.KeyOf(adapter, "Idempotent", l, key), opts)
 }
 
@@ -103,7 +103,7 @@ func routeOf(r *http.Request) string {
 // runs, and false if there is none:
 //
 //	if attempt, ok := nethttplock.AttemptFromContext(r.Context()); ok {
-//		attempt.Decide(core.Uncertain)
+//		attempt.Decide(core.EndUnknown)
 //	}
 func AttemptFromContext(ctx context.Context) (*core.Attempt, bool) {
 	return core.AttemptFromContext(ctx)

@@ -38,8 +38,8 @@ func TestIdempotentRegistrations(t *testing.T) {
 	mux.Handle("POST /2", nethttplock.Idempotent(locks, scoped,
 		core.WithWait(2*time.Second),
 		core.WithRetention(time.Hour),
-		core.WithInterrupted(core.Rerun),
-		core.WithMaxRecord(64<<10),
+		core.WithRerunUnknown(true),
+		core.WithMaxAnswer(64<<10),
 		nethttplock.WithErrorHandler(nethttplock.WriteError),
 	)(h))
 	mux.Handle("/3/{id}", nethttplock.Idempotent(locks, scoped,
@@ -94,7 +94,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"fingerprint":      {func() { nethttplock.WithFingerprint(nil) }, "WithFingerprint"},
 		"body limit":       {func() { nethttplock.WithMaxBody(0) }, "WithMaxBody"},
 		"stored":           {func() { nethttplock.WithStored(nil) }, "WithStored"},
-		"uncertain":        {func() { nethttplock.WithUncertain(nil) }, "WithUncertain"},
+		"uncertain":        {func() { nethttplock.WithUnknown(nil) }, "WithUnknown"},
 		"free, Middleware": {func() { nethttplock.Middleware(locks, byKey, nethttplock.FreeOnFailure()) }, "FreeOnFailure is an option of Idempotent"},
 		"a cookie":         {idempotent(nethttplock.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
 		"no header":        {func() { nethttplock.WithReplayedHeaders() }, "WithReplayedHeaders"},
@@ -115,7 +115,7 @@ func TestRouteIsThePatternOrThePath(t *testing.T) {
 	locks, _ := adaptertest.Locker(t)
 	uncertain := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		attempt, _ := nethttplock.AttemptFromContext(r.Context())
-		attempt.Decide(core.Uncertain)
+		attempt.Decide(core.EndUnknown)
 	})
 	idempotent := nethttplock.Idempotent(locks, byKey)
 	mux := http.NewServeMux()
@@ -134,11 +134,11 @@ func TestRouteIsThePatternOrThePath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		outcome, err := locks.Outcome(t.Context(), key)
-		if err != nil || outcome.State != core.RequestUnknown {
+		outcome, err := locks.ReadRecord(t.Context(), key)
+		if err != nil || outcome.State != core.StateUnknown {
 			t.Errorf("outcome %+v, %v", outcome, err)
 		}
-		if err := locks.Resolve(t.Context(), key, core.Forget(), outcome.Seen); err != nil {
+		if err := locks.Resolve(t.Context(), key, core.NotDone(), outcome.Attempt); err != nil {
 			t.Errorf("Resolve: %v", err)
 		}
 		if w := adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", ""); w.Code != http.StatusOK {
@@ -220,7 +220,7 @@ func TestIdempotentErrorHandler(t *testing.T) {
 	locks, _ := adaptertest.Locker(t)
 	h := nethttplock.Idempotent(locks, byKey, nethttplock.WithErrorHandler(
 		func(w http.ResponseWriter, _ *http.Request, err error) {
-			if outcome, _ := core.OutcomeOf(err); outcome.Code == "no_key" {
+			if outcome, _ := core.RefusalOf(err); outcome.Code == "no_key" {
 				w.WriteHeader(http.StatusPreconditionRequired)
 			}
 		}))(http.NotFoundHandler())

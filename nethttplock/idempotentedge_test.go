@@ -137,7 +137,7 @@ func TestIdempotentLongAnswerThatPanics(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	runs := 0
-	h := nethttplock.Idempotent(locks, byKey, core.WithMaxRecord(100))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := nethttplock.Idempotent(locks, byKey, core.WithMaxAnswer(100))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		runs++
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
 		panic(http.ErrAbortHandler) // as ReverseProxy does where its client has gone
@@ -160,7 +160,7 @@ func TestGoroutinesOfIdempotentHandlerMayWrite(t *testing.T) {
 	locks := locktest.New(t).Locker
 	for _, http2 := range []bool{false, true} {
 		var late sync.WaitGroup
-		s := httptest.NewUnstartedServer(nethttplock.Idempotent(locks, byKey, core.WithMaxRecord(3000))(http.HandlerFunc(
+		s := httptest.NewUnstartedServer(nethttplock.Idempotent(locks, byKey, core.WithMaxAnswer(3000))(http.HandlerFunc(
 			func(w http.ResponseWriter, r *http.Request) {
 				var wg sync.WaitGroup
 				for i := range 4 {

@@ -38,7 +38,7 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 	silent := func(http.ResponseWriter, *http.Request) {}
 	noEffect := func(_ http.ResponseWriter, r *http.Request) {
 		running, _ := nethttplock.AttemptFromContext(r.Context())
-		running.Decide(core.NoEffect)
+		running.Decide(core.EndNoEffect)
 	}
 	for name, test := range map[string]struct {
 		wrap    func(*core.Locker) func(http.Handler) http.Handler

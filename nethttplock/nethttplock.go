@@ -36,7 +36,7 @@ type KeyFunc = core.KeyFunc[*http.Request]
 //
 // Middleware panics if l or key is nil, or if an option is invalid or belongs to
 // another adapter. The middleware is safe for concurrent use.
-func Middleware[K string | core.Key](l *core.Locker, key func(*http.Request) (K, error), opts ...Option) func(http.Handler) http.Handler {
+func Middleware[K string | core.RequestKey](l *core.Locker, key func(*http.Request) (K, error), opts ...Option) func(http.Handler) http.Handler {
 	return middleware(l, registration.KeyOf(adapter, "Middleware", l, key), opts)
 }
 
@@ -86,23 +86,23 @@ func copyToOuter(locked, r *http.Request) {
 
 // FromContext returns the lease under which a request runs, and false if there is
 // none. If a middleware locks several keys, it is the lease of the first key.
-func FromContext(ctx context.Context) (*core.Lease, bool) { return core.FromContext(ctx) }
+func FromContext(ctx context.Context) (*core.Lease, bool) { return core.LeaseFromContext(ctx) }
 
 // Leases returns the leases of all keys under which a request runs: one entry for each key
 // function of the innermost Middleware, in the order of registration. It is nil for a
-// key function that returned core.ErrSkip. See core.Leases.
-func Leases(ctx context.Context) []*core.Lease { return core.Leases(ctx) }
+// key function that returned core.ErrSkip. See core.LeasesFromContext.
+func Leases(ctx context.Context) []*core.Lease { return core.LeasesFromContext(ctx) }
 
 // WriteError answers a request that did not run. Middleware uses it without
 // WithErrorHandler, and an error handler can call it.
 //
-// The answer is the outcome of core.OutcomeOf: its status, Retry-After in whole
+// The answer is the outcome of core.RefusalOf: its status, Retry-After in whole
 // seconds if a retry can help, and a problem document (RFC 9457) with the outcome's
 // code:
 //
 //	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
 //
 // If the client has disconnected, the answer is 499 without a body. An error that
-// core.OutcomeOf does not know is 500 with the code "internal". No answer contains a
+// core.RefusalOf does not know is 500 with the code "internal". No answer contains a
 // key, a token or the text of an error.
 func WriteError(w http.ResponseWriter, _ *http.Request, err error) { httpreply.Write(w, err) }

@@ -164,7 +164,7 @@ func TestKeyFunctions(t *testing.T) {
 		}
 	}
 	_, err := nethttplock.Form("f", nethttplock.MaxBody(5))(r)
-	if outcome, _ := core.OutcomeOf(err); outcome.HTTP != http.StatusRequestEntityTooLarge {
+	if outcome, _ := core.RefusalOf(err); outcome.HTTP != http.StatusRequestEntityTooLarge {
 		t.Errorf("a form over the limit: %v", err)
 	}
 }
@@ -216,7 +216,7 @@ func TestMiddlewaresAcceptPlainFunctions(t *testing.T) {
 	for name, h := range map[string]func(http.Handler) http.Handler{
 		"plain":        nethttplock.Middleware(locks, plain),
 		"own type":     nethttplock.Middleware(locks, ownFunc(plain)),
-		"returns Key":  nethttplock.Middleware(locks, func(*http.Request) (core.Key, error) { return core.Key{}, nil }),
+		"returns Key":  nethttplock.Middleware(locks, func(*http.Request) (core.RequestKey, error) { return core.RequestKey{}, nil }),
 		"also":         nethttplock.Middleware(locks, nethttplock.Literal("a"), nethttplock.Also(plain)),
 		"also, beside": nethttplock.Middleware(locks, nethttplock.Literal("a"), nethttplock.Also(nethttplock.Literal("b"), core.Func(plain))),
 		"idempotent":   nethttplock.Idempotent(locks, plain),

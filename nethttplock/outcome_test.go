@@ -218,7 +218,7 @@ func TestErrorHandler(t *testing.T) {
 		body   string
 	}{
 		"its own": {func(w http.ResponseWriter, _ *http.Request, err error) {
-			outcome, _ := core.OutcomeOf(err)
+			outcome, _ := core.RefusalOf(err)
 			http.Error(w, outcome.Code, http.StatusLocked)
 		}, 423, "no_key\n"},
 		"default":        {nethttplock.WriteError, 400, `"code":"no_key"`},

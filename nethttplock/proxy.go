@@ -31,7 +31,7 @@ import (
 //
 // All tries for a request must go through a ReverseProxy. It copies the proxy, and calls its
 // ErrorHandler, if there is one. An ErrorHandler that serves the request by other means, such as a
-// queue, decides core.Uncertain before. ReverseProxy panics if
+// queue, decides core.EndUnknown before. ReverseProxy panics if
 // the proxy is nil. The handler is safe for concurrent use. Outside of an Idempotent it does
 // what the proxy does.
 func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {

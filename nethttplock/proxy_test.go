@@ -32,28 +32,28 @@ func TestIdempotentReverseProxy(t *testing.T) {
 	)
 	for name, test := range map[string]struct {
 		upstream string // what the service sends before it closes the connection
-		decision core.Decision
+		decision core.Ending
 		recovers bool // a recovery between Idempotent and the proxy
 		free     bool // with FreeOnFailure
 		charges  int32
 		second   string // the code of the second answer; "" means the service's own answer
 	}{
-		"a whole 201":                  {upstream: "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", charges: 1},
-		"no status":                    {upstream: "", charges: 1, second: "outcome_unknown"},
-		"a part of a 201":              {upstream: created, charges: 1, second: "outcome_unknown"},
-		"a part of a 201, no length":   {upstream: chunked, charges: 1, second: "outcome_unknown"},
-		"a part of a 500":              {upstream: failed, charges: 1, second: "outcome_unknown"},
-		"a part of a 201, DropAnswer":  {upstream: created, decision: core.DropAnswer, charges: 2},
-		"chunks of a 201, DropAnswer":  {upstream: chunked, decision: core.DropAnswer, charges: 2},
-		"a part of a 201, Uncertain":   {upstream: created, decision: core.Uncertain, charges: 1, second: "outcome_unknown"},
-		"a part of a 201, StoreAnswer": {upstream: created, decision: core.StoreAnswer, charges: 1, second: "outcome_unknown"},
-		"a part of a 500, StoreAnswer": {upstream: failed, decision: core.StoreAnswer, charges: 1, second: "outcome_unknown"},
-		"a part of a 500, Uncertain":   {upstream: failed, decision: core.Uncertain, charges: 1, second: "outcome_unknown"},
-		"a part of a 201, recovered":   {upstream: created, recovers: true, charges: 1, second: "completed_unreplayable"},
-		"a part of a 500, recovered":   {upstream: failed, recovers: true, charges: 1, second: "outcome_unknown"},
-		"no status, FreeOnFailure":     {upstream: "", free: true, charges: 2},
-		"a part of a 201, free":        {upstream: created, free: true, charges: 1, second: "outcome_unknown"},
-		"a part of a 500, free":        {upstream: failed, free: true, charges: 2},
+		"a whole 201":                 {upstream: "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", charges: 1},
+		"no status":                   {upstream: "", charges: 1, second: "outcome_unknown"},
+		"a part of a 201":             {upstream: created, charges: 1, second: "outcome_unknown"},
+		"a part of a 201, no length":  {upstream: chunked, charges: 1, second: "outcome_unknown"},
+		"a part of a 500":             {upstream: failed, charges: 1, second: "outcome_unknown"},
+		"a part of a 201, EndAbort":   {upstream: created, decision: core.EndAbort, charges: 2},
+		"chunks of a 201, EndAbort":   {upstream: chunked, decision: core.EndAbort, charges: 2},
+		"a part of a 201, EndUnknown": {upstream: created, decision: core.EndUnknown, charges: 1, second: "outcome_unknown"},
+		"a part of a 201, EndCommit":  {upstream: created, decision: core.EndCommit, charges: 1, second: "outcome_unknown"},
+		"a part of a 500, EndCommit":  {upstream: failed, decision: core.EndCommit, charges: 1, second: "outcome_unknown"},
+		"a part of a 500, EndUnknown": {upstream: failed, decision: core.EndUnknown, charges: 1, second: "outcome_unknown"},
+		"a part of a 201, recovered":  {upstream: created, recovers: true, charges: 1, second: "completed_unreplayable"},
+		"a part of a 500, recovered":  {upstream: failed, recovers: true, charges: 1, second: "outcome_unknown"},
+		"no status, FreeOnFailure":    {upstream: "", free: true, charges: 2},
+		"a part of a 201, free":       {upstream: created, free: true, charges: 1, second: "outcome_unknown"},
+		"a part of a 500, free":       {upstream: failed, free: true, charges: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,14 +99,14 @@ func TestReverseProxyThatReachesNoService(t *testing.T) {
 	for name, test := range map[string]struct {
 		service func(t *testing.T) (url string, used func()) // used is called after the service's first answer
 		handler func(*httputil.ReverseProxy)
-		decides core.Decision
+		decides core.Ending
 		second  string // the code of the second answer; "" if the request was passed on again
 	}{
 		"a closed port":                           {service: closedPort},
 		"a closed port, an ErrorHandler":          {service: closedPort, handler: answering(http.StatusServiceUnavailable)},
 		"a closed port, another answer":           {service: closedPort, handler: answering(http.StatusInternalServerError), second: "outcome_unknown"},
 		"a closed port, an answer that is stored": {service: closedPort, handler: answering(http.StatusCreated), second: replayed},
-		"a closed port, a decision":               {service: closedPort, decides: core.Uncertain, second: "outcome_unknown"},
+		"a closed port, a decision":               {service: closedPort, decides: core.EndUnknown, second: "outcome_unknown"},
 		"a closed port, without a trace":          {service: closedPort, handler: hidesTrace, second: "outcome_unknown"},
 		"no name":                                 {service: func(*testing.T) (string, func()) { return "http://service.invalid", nil }},
 		"TLS with a plain service":                {service: func(t *testing.T) (string, func()) { return strings.Replace(servesOnce(t), "http:", "https:", 1), nil }},

@@ -100,8 +100,8 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 		charge     http.HandlerFunc // nil answers 201
 		opts       []nethttplock.Option
 		free       bool // with FreeOnFailure
-		uncertain  bool // with a WithUncertain that is true for 409
-		small      bool // with a WithMaxRecord of 100
+		uncertain  bool // with a WithUnknown that is true for 409
+		small      bool // with a WithMaxAnswer of 100
 		want       int
 	}{
 		"busy":                  {middleware: simply(core.ErrBusy), want: runs},
@@ -157,7 +157,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, nil) })).ServeHTTP(w, r)
 		}, charge: func(w http.ResponseWriter, r *http.Request) {
 			attempt, _ := nethttplock.AttemptFromContext(r.Context())
-			attempt.Decide(core.Uncertain)
+			attempt.Decide(core.EndUnknown)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, want: unknown},
 		"an error handler, 423, and a fallback behind it": {
@@ -344,10 +344,10 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 				opts = append(opts, nethttplock.FreeOnFailure())
 			}
 			if test.small {
-				opts = append(opts, core.WithMaxRecord(100))
+				opts = append(opts, core.WithMaxAnswer(100))
 			}
 			if test.uncertain {
-				opts = append(opts, nethttplock.WithUncertain(func(f core.Failure) bool { return f.Status == http.StatusConflict }))
+				opts = append(opts, nethttplock.WithUnknown(func(f core.Failure) bool { return f.Status == http.StatusConflict }))
 			}
 			passes := 0
 			h := nethttplock.Idempotent(locks, byKey, opts...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

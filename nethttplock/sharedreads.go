@@ -19,7 +19,7 @@ import (
 // request instead. See core.SharedWhen for another condition.
 //
 // Use it only where GET and HEAD change nothing. A nil key panics.
-func SharedReads[K string | core.Key](key func(*http.Request) (K, error)) KeyFunc {
+func SharedReads[K string | core.RequestKey](key func(*http.Request) (K, error)) KeyFunc {
 	adapter.Must(key != nil, "SharedReads needs a key function")
 	return httpkey.SharedReads(func(r *http.Request) string { return r.Method }, core.Func(key))
 }

@@ -16,7 +16,7 @@ import (
 // lone returns the events of a lock that was free.
 func lone() [2]core.Event {
 	return [...]core.Event{
-		{Kind: core.Acquired, Name: "account", Handover: core.Free, Waited: 80 * time.Microsecond},
+		{Kind: core.Acquired, Name: "account", Grant: core.GrantFree, Waited: 80 * time.Microsecond},
 		{Kind: core.Released, Name: "account", Held: time.Millisecond},
 	}
 }
@@ -29,9 +29,9 @@ func TestObserveDoesNotAllocate(t *testing.T) { //nolint:paralleltest // AllocsP
 		"free": {lone()[0], lone()[1]},
 		"all":  everyEvent(),
 		"attempt": {
-			{Kind: core.Acquired, Name: "payment", Handover: core.Free, Attempt: true},
-			{Kind: core.Committed, Name: "payment", Ending: core.Commit, Attempt: true},
-			{Kind: core.Released, Name: "payment", Ending: core.Commit, Attempt: true},
+			{Kind: core.Acquired, Name: "payment", Grant: core.GrantFree, Idempotent: true},
+			{Kind: core.Committed, Name: "payment", Ending: core.EndCommit, Idempotent: true},
+			{Kind: core.Released, Name: "payment", Ending: core.EndCommit, Idempotent: true},
 		},
 	} {
 		instruments, _ := newInstruments(t)

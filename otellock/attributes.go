@@ -19,15 +19,15 @@ const (
 	// Metrics and spans of other locks do not have it.
 	SharedKey = attribute.Key("reqlock.lock.shared")
 	// OutcomeKey is how a request for a lock ended: "acquired", "replayed", or the code of
-	// core.OutcomeOf.
+	// core.RefusalOf.
 	OutcomeKey = attribute.Key("reqlock.outcome")
-	// HandoverKey is the core.Handover of a lease: "free", "awaited", "passed" or "handed".
-	HandoverKey = attribute.Key("reqlock.handover")
+	// GrantKey is the core.Grant of a lease: "free", "awaited", "passed" or "handed".
+	GrantKey = attribute.Key("reqlock.grant")
 	// LostKey is true if the lease ended before its release.
 	LostKey = attribute.Key("reqlock.lost")
 	// CauseKey is why a lease was lost: "lost", "max_hold" or "closed".
 	CauseKey = attribute.Key("reqlock.cause")
-	// EndingKey is the core.Ending of an attempt: "commit", "seal", "abort" or "interrupt".
+	// EndingKey is the core.Ending of an attempt: "commit", "done", "abort" or "unknown".
 	EndingKey = attribute.Key("reqlock.ending")
 	// KeyDigestKey is the digest of the key. Only spans have it.
 	KeyDigestKey = attribute.Key("reqlock.key.digest")
@@ -36,7 +36,7 @@ const (
 	ErrorTypeKey = attribute.Key("error.type")
 )
 
-// Codes that are not those of core.OutcomeOf.
+// Codes that are not those of core.RefusalOf.
 const (
 	codeAcquired = "acquired"
 	codeReplayed = "replayed"
@@ -77,7 +77,7 @@ func outcomeOf(e core.Event) (code, failure string) {
 		return codeReplayed, ""
 	default:
 	}
-	outcome, known := core.OutcomeOf(e.Err)
+	outcome, known := core.RefusalOf(e.Err)
 	switch {
 	case !known:
 		return codeOther, codeOther
@@ -105,7 +105,7 @@ func failureOf(err error) string {
 	if err == nil || causeOf(err) != "" {
 		return ""
 	}
-	if outcome, known := core.OutcomeOf(err); known {
+	if outcome, known := core.RefusalOf(err); known {
 		return outcome.Code
 	}
 	return codeOther

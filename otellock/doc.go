@@ -28,7 +28,7 @@
 //	reqlock.hold.duration           histogram        s           reqlock.lost
 //	reqlock.lease.active            up-down counter  {lease}
 //	reqlock.request.waiting         up-down counter  {request}
-//	reqlock.lease.grants            counter          {lease}     reqlock.handover
+//	reqlock.lease.grants            counter          {lease}     reqlock.grant
 //	reqlock.lease.losses            counter          {lease}     reqlock.cause
 //	reqlock.lease.renewals          counter          {renewal}   error.type
 //	reqlock.lease.overruns          counter          {lease}
@@ -44,7 +44,7 @@
 // gone. It and the last two have no name, and need Instrumentation.Watch.
 //
 // reqlock.outcome is "acquired", "replayed" for a copy that got the stored answer, or the code
-// of core.OutcomeOf, such as "busy". error.type is there if the outcome is an HTTP status of
+// of core.RefusalOf, such as "busy". error.type is there if the outcome is an HTTP status of
 // 500 or more, and for a renewal and an ending that Redis did not confirm. The comments of the
 // constants say which values the other attributes have.
 //
@@ -61,7 +61,7 @@
 // A request that had to wait, or that was refused, gets a span "reqlock.acquire", from its
 // arrival to the end of its wait. The span is a child of the span in the request's context. If
 // there is no such span, or if it is not sampled, there is no span: otellock begins no trace.
-// The span has the attributes of reqlock.acquire.duration, reqlock.handover, and
+// The span has the attributes of reqlock.acquire.duration, reqlock.grant, and
 // reqlock.key.digest, which is the digest of core.EventKey and equal for equal keys.
 //
 // WithSpans selects other acquisitions. WithHoldSpans adds a span "reqlock.hold" for each

@@ -24,14 +24,14 @@ func everyEvent() []core.Event {
 	const waited, held = 20 * time.Millisecond, time.Second
 	return []core.Event{
 		{Kind: core.Waiting},
-		{Kind: core.Acquired, Handover: core.Passed, Queued: true, Waited: waited},
+		{Kind: core.Acquired, Grant: core.GrantPassed, Queued: true, Waited: waited},
 		{Kind: core.Renewed, Held: held},
 		{Kind: core.HeldLong, Held: held},
 		{Kind: core.Lost, Held: held, Err: core.ErrLost},
 		{Kind: core.Released, Held: held, Err: core.ErrLost},
-		{Kind: core.Committed, Ending: core.Commit, Attempt: true},
-		{Kind: core.Restored, Attempt: true},
-		{Kind: core.OutcomeUnknown, Attempt: true},
+		{Kind: core.Committed, Ending: core.EndCommit, Idempotent: true},
+		{Kind: core.Restored, Idempotent: true},
+		{Kind: core.OutcomeUnknown, Idempotent: true},
 		{Kind: core.Unlocked},
 	}
 }

@@ -19,7 +19,7 @@ func (i *Instrumentation) record(e core.Event) {
 	case core.Acquired:
 		i.recordAcquire(ctx, s, e)
 		m.leaseActive.Add(ctx, 1, s.plain.add...)
-		count(ctx, m.leaseGrants, s, HandoverKey.String(e.Handover.String()), "")
+		count(ctx, m.leaseGrants, s, GrantKey.String(e.Grant.String()), "")
 	case core.Refused, core.Replayed:
 		i.recordAcquire(ctx, s, e)
 	case core.Waiting:
@@ -28,7 +28,7 @@ func (i *Instrumentation) record(e core.Event) {
 		m.leaseActive.Add(ctx, -1, s.plain.add...)
 		lost := detail{what: LostKey.Bool(causeOf(e.Err) != "")}
 		m.holdDuration.Record(ctx, e.Held.Seconds(), s.with(lost).record...)
-		if e.Ending == core.Abort || e.Ending == core.Interrupt {
+		if e.Ending == core.EndAbort || e.Ending == core.EndUnknown {
 			countEnding(ctx, m, s, e)
 		}
 	case core.Committed:

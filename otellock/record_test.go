@@ -27,21 +27,21 @@ func TestEachEventIsRecorded(t *testing.T) {
 		want  table
 	}{
 		"acquired": {
-			core.Event{Kind: core.Acquired, Handover: core.Free},
-			table{"acquire.duration" + lock + " outcome=acquired": 1, "lease.active" + lock: 1, "lease.grants handover=free" + lock: 1},
+			core.Event{Kind: core.Acquired, Grant: core.GrantFree},
+			table{"acquire.duration" + lock + " outcome=acquired": 1, "lease.active" + lock: 1, "lease.grants grant=free" + lock: 1},
 		},
 		"handed over": {
-			core.Event{Kind: core.Acquired, Handover: core.Handed, Queued: true, Attempt: true},
+			core.Event{Kind: core.Acquired, Grant: core.GrantHanded, Queued: true, Idempotent: true},
 			table{
 				"acquire.duration" + attempt + " outcome=acquired": 1, "lease.active" + attempt: 1,
-				"lease.grants handover=handed" + attempt: 1, "request.waiting" + attempt: -1,
+				"lease.grants grant=handed" + attempt: 1, "request.waiting" + attempt: -1,
 			},
 		},
 		"shared": {
-			core.Event{Kind: core.Acquired, Handover: core.Free, Queued: true, Shared: true},
+			core.Event{Kind: core.Acquired, Grant: core.GrantFree, Queued: true, Shared: true},
 			table{
 				"acquire.duration" + shared + " outcome=acquired": 1, "lease.active" + shared: 1,
-				"lease.grants handover=free" + shared: 1, "request.waiting" + shared: -1,
+				"lease.grants grant=free" + shared: 1, "request.waiting" + shared: -1,
 			},
 		},
 		"without a name": {
@@ -49,7 +49,7 @@ func TestEachEventIsRecorded(t *testing.T) {
 			table{"request.waiting operation=lock": 1},
 		},
 		"waiting":  {core.Event{Kind: core.Waiting}, table{"request.waiting" + lock: 1}},
-		"replayed": {core.Event{Kind: core.Replayed, Attempt: true}, table{"acquire.duration" + attempt + " outcome=replayed": 1}},
+		"replayed": {core.Event{Kind: core.Replayed, Idempotent: true}, table{"acquire.duration" + attempt + " outcome=replayed": 1}},
 		"refused":  {core.Event{Kind: core.Refused, Err: core.ErrBusy}, table{"acquire.duration" + lock + " outcome=busy": 1}},
 		"refused after a wait": {
 			core.Event{Kind: core.Refused, Err: core.ErrWaitTimeout, Queued: true},
@@ -86,34 +86,34 @@ func TestEachEventIsRecorded(t *testing.T) {
 		"not renewed":        {core.Event{Kind: core.Renewed, Err: unavailable}, table{"lease.renewals error.type=unavailable" + lock: 1}},
 		"held long":          {core.Event{Kind: core.HeldLong}, table{"lease.overruns" + lock: 1}},
 		"held long, again":   {core.Event{Kind: core.HeldLong, Repeated: true}, table{}},
-		"committed late":     {core.Event{Kind: core.Committed, Ending: core.Commit, Attempt: true, Repeated: true}, table{}},
-		"committed":          {core.Event{Kind: core.Committed, Ending: core.Commit, Attempt: true}, table{"attempt.endings ending=commit" + attempt: 1}},
-		"released by Commit": {released(core.Commit, nil), table{"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=false": 1}},
+		"committed late":     {core.Event{Kind: core.Committed, Ending: core.EndCommit, Idempotent: true, Repeated: true}, table{}},
+		"committed":          {core.Event{Kind: core.Committed, Ending: core.EndCommit, Idempotent: true}, table{"attempt.endings ending=commit" + attempt: 1}},
+		"released by Commit": {released(core.EndCommit, nil), table{"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=false": 1}},
 		"commit failed": {
-			core.Event{Kind: core.Committed, Ending: core.Commit, Attempt: true, Err: unavailable},
+			core.Event{Kind: core.Committed, Ending: core.EndCommit, Idempotent: true, Err: unavailable},
 			table{"attempt.endings ending=commit error.type=unavailable" + attempt: 1},
 		},
 		"commit after the loss": {
-			core.Event{Kind: core.Committed, Ending: core.Seal, Attempt: true, Err: core.ErrLost},
-			table{"attempt.endings ending=seal error.type=lost" + attempt: 1},
+			core.Event{Kind: core.Committed, Ending: core.EndDone, Idempotent: true, Err: core.ErrLost},
+			table{"attempt.endings ending=done error.type=lost" + attempt: 1},
 		},
 		"released by Abort": {
-			released(core.Abort, nil),
+			released(core.EndAbort, nil),
 			table{"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=false": 1, "attempt.endings ending=abort" + attempt: 1},
 		},
-		"interrupted after the loss": {
-			released(core.Interrupt, core.ErrLost),
-			table{"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=true": 1, "attempt.endings ending=interrupt" + attempt: 1},
+		"unknown after the loss": {
+			released(core.EndUnknown, core.ErrLost),
+			table{"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=true": 1, "attempt.endings ending=unknown" + attempt: 1},
 		},
-		"interrupt failed": {
-			released(core.Interrupt, unavailable),
+		"unknown failed": {
+			released(core.EndUnknown, unavailable),
 			table{
 				"lease.active" + attempt: -1, "hold.duration" + attempt + " lost=false": 1,
-				"attempt.endings ending=interrupt error.type=unavailable" + attempt: 1,
+				"attempt.endings ending=unknown error.type=unavailable" + attempt: 1,
 			},
 		},
-		"restored": {core.Event{Kind: core.Restored, Attempt: true}, table{"attempt.restorations" + attempt: 1}},
-		"unknown":  {core.Event{Kind: core.OutcomeUnknown, Attempt: true}, table{"attempt.unknown" + attempt: 1}},
+		"restored": {core.Event{Kind: core.Restored, Idempotent: true}, table{"attempt.restorations" + attempt: 1}},
+		"unknown":  {core.Event{Kind: core.OutcomeUnknown, Idempotent: true}, table{"attempt.unknown" + attempt: 1}},
 		"unlocked": {core.Event{Kind: core.Unlocked, Err: unavailable}, table{"request.unlocked" + lock: 1}},
 		"warned":   {core.Event{Kind: core.Warned, Err: errors.New("secret")}, table{}},
 		"closing":  {core.Event{Kind: core.Closing, Holds: 3}, table{}},
@@ -133,7 +133,7 @@ func TestEachEventIsRecorded(t *testing.T) {
 
 // released returns the event of the release of an attempt.
 func released(ending core.Ending, err error) core.Event {
-	return core.Event{Kind: core.Released, Ending: ending, Attempt: true, Err: err}
+	return core.Event{Kind: core.Released, Ending: ending, Idempotent: true, Err: err}
 }
 
 // Each outcome of a refusal has its own series, and the error.type of a server's error only if
@@ -143,13 +143,13 @@ func TestEachOutcomeIsRecorded(t *testing.T) {
 	failures := map[string]bool{"overloaded": true, "upgrade": true, "hidden_lease": true, "closing": true, "unavailable": true}
 	for _, kind := range []error{
 		core.ErrBusy, core.ErrWaitTimeout, core.ErrQueueFull, core.ErrOverloaded, core.ErrNoKey, core.ErrInvalidKey,
-		core.ErrBodyTooLarge, core.ErrMismatch, core.ErrInterrupted, core.ErrUnreplayable, core.ErrUpgrade, core.ErrHiddenLease,
+		core.ErrBodyTooLarge, core.ErrMismatch, core.ErrOutcomeUnknown, core.ErrUnreplayable, core.ErrUpgrade, core.ErrHiddenLease,
 		core.ErrClosed, core.ErrUnavailable,
 	} {
 		instruments, reader := newInstruments(t)
 		err := fmt.Errorf("wrapped: %w", &core.Error{Kind: kind})
 		instruments.Observe(core.Event{Kind: core.Refused, Err: err, Waited: time.Second})
-		outcome, _ := core.OutcomeOf(err)
+		outcome, _ := core.RefusalOf(err)
 		failure := ""
 		if failures[outcome.Code] {
 			failure = " error.type=" + outcome.Code
@@ -171,7 +171,7 @@ func TestNamesAreBounded(t *testing.T) {
 		group.Go(func() {
 			name := fmt.Sprint("name", i)
 			instruments.Observe(core.Event{Kind: core.Waiting, Name: name})
-			instruments.Observe(core.Event{Kind: core.Waiting, Name: name, Attempt: true})
+			instruments.Observe(core.Event{Kind: core.Waiting, Name: name, Idempotent: true})
 		})
 	}
 	group.Wait()

@@ -30,13 +30,13 @@ func TestScenariosOnRedis(t *testing.T) {
 	}{
 		"a lock that is free": {nil, func(f *fixture) { f.release(f.lock(f.locks, "k")) }, `
 			1 acquire.duration operation=lock outcome=acquired
-			1 lease.grants operation=lock handover=free
+			1 lease.grants operation=lock grant=free
 			0 lease.active operation=lock
 			1 hold.duration operation=lock lost=false`},
 		"a wait in one process": {nil, waitInOneProcess, `
 			2 acquire.duration operation=lock outcome=acquired
-			1 lease.grants operation=lock handover=free
-			1 lease.grants operation=lock handover=passed
+			1 lease.grants operation=lock grant=free
+			1 lease.grants operation=lock grant=passed
 			0 request.waiting operation=lock
 			0 lease.active operation=lock
 			2 hold.duration operation=lock lost=false`},
@@ -47,25 +47,25 @@ func TestScenariosOnRedis(t *testing.T) {
 			0 request.waiting operation=lock`},
 		"the lease is lost": {[]core.Option{core.WithTTL(short)}, leaseIsLost, `
 			1 acquire.duration operation=lock outcome=acquired
-			1 lease.grants operation=lock handover=free
+			1 lease.grants operation=lock grant=free
 			1 lease.losses operation=lock cause=lost
 			0 lease.active operation=lock
 			1 hold.duration operation=lock lost=true`},
 		"held too long": {[]core.Option{core.WithMaxHold(20 * time.Millisecond)}, heldTooLong, `
 			1 acquire.duration operation=lock outcome=acquired
-			1 lease.grants operation=lock handover=free
+			1 lease.grants operation=lock grant=free
 			1 lease.losses operation=lock cause=max_hold
 			0 lease.active operation=lock
 			1 hold.duration operation=lock lost=true`},
 		"Close gives up": {nil, closeGivesUp, `
 			1 acquire.duration operation=lock outcome=acquired
-			1 lease.grants operation=lock handover=free
+			1 lease.grants operation=lock grant=free
 			1 lease.losses operation=lock cause=closed
 			0 lease.active operation=lock
 			1 hold.duration operation=lock lost=true`},
 		"renewed and held long": {[]core.Option{core.WithTTL(short)}, heldLong, `
 			1 acquire.duration operation=lock outcome=acquired
-			1 lease.grants operation=lock handover=free
+			1 lease.grants operation=lock grant=free
 			+ lease.renewals operation=lock
 			1 lease.overruns operation=lock
 			0 lease.active operation=lock
@@ -77,14 +77,14 @@ func TestScenariosOnRedis(t *testing.T) {
 		},
 		"a renewal fails": {[]core.Option{core.WithTTL(short), core.WithCommandTimeout(brief)}, renewalFails, `
 			1 acquire.duration operation=lock outcome=acquired
-			1 lease.grants operation=lock handover=free
+			1 lease.grants operation=lock grant=free
 			+ lease.renewals operation=lock error.type=unavailable
 			1 lease.losses operation=lock cause=lost
 			0 lease.active operation=lock
 			1 hold.duration operation=lock lost=true`},
 		"a commit goes on, and is accepted": {[]core.Option{core.WithCommandTimeout(brief)}, commitGoesOn, `
 			1 acquire.duration operation=attempt outcome=acquired
-			1 lease.grants operation=attempt handover=free
+			1 lease.grants operation=attempt grant=free
 			0 lease.active operation=attempt
 			1 hold.duration operation=attempt lost=false
 			1 attempt.endings operation=attempt ending=commit error.type=unavailable
@@ -96,25 +96,25 @@ func TestScenariosOnRedis(t *testing.T) {
 			1 acquire.duration operation=attempt outcome=mismatch
 			1 acquire.duration operation=attempt outcome=completed_unreplayable
 			1 acquire.duration operation=attempt outcome=outcome_unknown
-			4 lease.grants operation=attempt handover=free
+			4 lease.grants operation=attempt grant=free
 			0 lease.active operation=attempt
 			4 hold.duration operation=attempt lost=false
 			1 attempt.endings operation=attempt ending=commit
-			1 attempt.endings operation=attempt ending=seal
+			1 attempt.endings operation=attempt ending=done
 			1 attempt.endings operation=attempt ending=abort
-			1 attempt.endings operation=attempt ending=interrupt
+			1 attempt.endings operation=attempt ending=unknown
 			+ attempt.unknown operation=attempt`},
 		"a copy waits for its answer": {[]core.Option{core.WithWait(time.Minute)}, copyWaits, `
 			1 acquire.duration operation=attempt outcome=acquired
 			1 acquire.duration operation=attempt outcome=replayed
-			1 lease.grants operation=attempt handover=free
+			1 lease.grants operation=attempt grant=free
 			0 request.waiting operation=attempt
 			0 lease.active operation=attempt
 			1 hold.duration operation=attempt lost=false
 			1 attempt.endings operation=attempt ending=commit`},
 		"the record is restored": {nil, recordIsRestored, `
 			1 acquire.duration operation=attempt outcome=acquired
-			1 lease.grants operation=attempt handover=free
+			1 lease.grants operation=attempt grant=free
 			0 lease.active operation=attempt
 			1 lease.losses operation=attempt cause=lost
 			1 hold.duration operation=attempt lost=true
@@ -162,8 +162,8 @@ func TestHandoverBetweenProcesses(t *testing.T) {
 		suite.AwaitClosed(t, "the second holder has released", released)
 		await(t, reader, tableOf(t, `
 			2 acquire.duration operation=lock outcome=acquired
-			1 lease.grants operation=lock handover=free
-			1 lease.grants operation=lock handover=handed
+			1 lease.grants operation=lock grant=free
+			1 lease.grants operation=lock grant=handed
 			0 request.waiting operation=lock
 			0 lease.active operation=lock
 			2 hold.duration operation=lock lost=false`))

@@ -126,10 +126,10 @@ func commitGoesOn(f *fixture) {
 func endAttempts(f *fixture) {
 	ctx := context.Background()
 	for key, end := range map[string]func(a *core.Attempt) error{
-		"commit":    func(a *core.Attempt) error { return a.Commit(ctx, []byte("answer")) },
-		"seal":      func(a *core.Attempt) error { return a.Seal(ctx) },
-		"abort":     func(a *core.Attempt) error { return a.Abort(ctx) },
-		"interrupt": func(a *core.Attempt) error { return a.Interrupt(ctx) },
+		"commit":  func(a *core.Attempt) error { return a.Commit(ctx, []byte("answer")) },
+		"done":    func(a *core.Attempt) error { return a.Done(ctx) },
+		"abort":   func(a *core.Attempt) error { return a.Abort(ctx) },
+		"unknown": func(a *core.Attempt) error { return a.Unknown(ctx, nil) },
 	} {
 		if err := end(f.begin(f.locks, key)); err != nil {
 			f.Errorf("%s: %v", key, err)
@@ -138,7 +138,7 @@ func endAttempts(f *fixture) {
 	if _, ok := f.begin(f.locks, "commit").Replay(); !ok {
 		f.Error("a copy runs")
 	}
-	for key, payload := range map[string]string{"commit": "another", "seal": "payload", "interrupt": "payload"} {
+	for key, payload := range map[string]string{"commit": "another", "done": "payload", "unknown": "payload"} {
 		if _, err := f.locks.Begin(ctx, key, []byte(payload)); err == nil {
 			f.Errorf("a copy of %q runs", key)
 		}

@@ -60,7 +60,7 @@ type seriesKey struct {
 }
 
 // keyOf returns the key of the series of an event.
-func keyOf(e core.Event) seriesKey { return seriesKey{e.Name, e.Attempt, e.Shared} }
+func keyOf(e core.Event) seriesKey { return seriesKey{e.Name, e.Idempotent, e.Shared} }
 
 // of returns the series of an event.
 func (t *seriesTable) of(e core.Event) *series {

@@ -29,7 +29,7 @@ func (i *Instrumentation) traceAcquire(e core.Event) {
 	code, failure := outcomeOf(e)
 	about := append(attributesOf(e), OutcomeKey.String(code))
 	if e.Kind == core.Acquired {
-		about = append(about, HandoverKey.String(e.Handover.String()))
+		about = append(about, GrantKey.String(e.Grant.String()))
 	}
 	i.trace(ctx, acquireSpan, e.Waited, failure, about)
 }

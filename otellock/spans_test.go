@@ -85,16 +85,16 @@ func TestAcquisitionsHaveSpans(t *testing.T) {
 			if span.Parent().SpanID() != request.SpanContext().SpanID() || span.SpanKind() != trace.SpanKindInternal {
 				t.Errorf("%s: %s has another parent or kind", mode, textOf(span))
 			}
-			if strings.Contains(textOf(span), "handover=passed") && (span.StartTime().Before(begun) || !span.EndTime().After(span.StartTime())) {
+			if strings.Contains(textOf(span), "grant=passed") && (span.StartTime().Before(begun) || !span.EndTime().After(span.StartTime())) {
 				t.Errorf("%s: the wait is from %v to %v", mode, span.StartTime(), span.EndTime())
 			}
 			spans[mode] = append(spans[mode], textOf(span))
 		}
 	}
 	const about = " lock.name=account operation=lock"
-	free := normal("acquire" + about + digest + " outcome=acquired handover=free")
+	free := normal("acquire" + about + digest + " outcome=acquired grant=free")
 	busy := normal("acquire" + about + digest + " outcome=busy")
-	passed := normal("acquire" + about + digest + " outcome=acquired handover=passed")
+	passed := normal("acquire" + about + digest + " outcome=acquired grant=passed")
 	hold := normal("hold" + about + digest + " lost=false")
 	want := map[string][]string{"default": {busy, passed}, "all": {free, busy, passed}, "holds": {hold, hold}}
 	if fmt.Sprint(spans) != fmt.Sprint(want) {

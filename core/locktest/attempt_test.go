@@ -78,12 +78,12 @@ func TestAttemptThatWasInterruptedElsewhere(t *testing.T) {
 		locks := locktest.New(t)
 		pay(t, locks.Process().Locker, func(_ http.ResponseWriter, r *http.Request) {
 			attempt, _ := core.AttemptFromContext(r.Context())
-			attempt.Decide(core.Uncertain)
+			attempt.Decide(core.EndUnknown)
 		})
 		if got := pay(t, locks.Locker, answering("again")); got != "outcome_unknown" {
 			t.Errorf("the copy gets %q", got)
 		}
-		if got := pay(t, locks.Locker, answering("again"), core.WithInterrupted(core.Rerun)); got != "again" {
+		if got := pay(t, locks.Locker, answering("again"), core.WithRerunUnknown(true)); got != "again" {
 			t.Errorf("with Rerun the copy gets %q", got)
 		}
 	})

@@ -44,13 +44,13 @@
 //     for the answer with core.WithWait.
 //   - handler answers with a status that is stored: the copy gets the answer. In a bubble,
 //     sleep for core.WithRetention and it runs.
-//   - handler panics, or decides core.Uncertain: the attempt is interrupted, and the copy gets
+//   - handler panics, or decides core.EndUnknown: the outcome is unknown, and the copy gets
 //     409 "outcome_unknown".
 //   - elsewhere.Kill while handler blocks, as in a crash: the copy gets 409 "busy". In a
 //     bubble, sleep for core.WithTTL and it gets 409 "outcome_unknown".
 //
 // Both must have the same method, path and body. Without a framework, call Begin, Commit and
-// Interrupt on the Locker of the Process.
+// Unknown on the Locker of the Process.
 //
 // # Without sleeping
 //

@@ -24,7 +24,7 @@ var fromAccount = core.Named("account", core.Of(func(r transfer) string { return
 func serve(ctx context.Context, l *core.Locker, r transfer) int {
 	ctx, release, err := core.Enter(ctx, l, r, fromAccount)
 	if err != nil {
-		outcome, _ := core.OutcomeOf(err)
+		outcome, _ := core.RefusalOf(err)
 		return outcome.HTTP
 	}
 	defer release()

@@ -19,15 +19,15 @@ type request struct{ account string }
 var byAccount = core.Named("account", core.Of(func(r request) string { return r.account }))
 
 // enter runs a request as an adapter does and returns its outcome.
-func enter(ctx context.Context, l *core.Locker, r request, run func(ctx context.Context)) core.Outcome {
+func enter(ctx context.Context, l *core.Locker, r request, run func(ctx context.Context)) core.Refusal {
 	ctx, release, err := core.Enter(ctx, l, r, byAccount)
 	if err != nil {
-		outcome, _ := core.OutcomeOf(err)
+		outcome, _ := core.RefusalOf(err)
 		return outcome
 	}
 	defer release()
 	run(ctx)
-	return core.Outcome{Code: "ran"}
+	return core.Refusal{Code: "ran"}
 }
 
 // both runs a parallel test outside a bubble and inside one. The results must be the same.

@@ -34,7 +34,7 @@ func (l *Locks) Hold(key string, opts ...core.Option) (release func()) {
 //
 // The lock of a route of Idempotent has another key, so HoldFor does not hold it. Give Hold "i:"
 // and the result of the adapter's EndpointKey, or see the package comment on attempts.
-func HoldFor[R any, K string | core.Key](l *Locks, key func(R) (K, error), r R) (release func()) {
+func HoldFor[R any, K string | core.RequestKey](l *Locks, key func(R) (K, error), r R) (release func()) {
 	l.tb.Helper()
 	k, err := core.Func(key).Read(r)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestWaiterGetsTheReleasedLock(t *testing.T) {
 		r := request{"42"}
 		release := locktest.HoldFor(locks, byAccount, r)
 
-		outcome := make(chan core.Outcome)
+		outcome := make(chan core.Refusal)
 		go func() { outcome <- enter(t.Context(), locks.Locker, r, func(context.Context) {}) }()
 		locks.AwaitWaiting("account:42", 1)
 		select {

@@ -75,7 +75,7 @@ func (t tree) bar(span sdktrace.ReadOnlySpan) string {
 // outcome of a lock, and how the lock was handed over.
 func about(span sdktrace.ReadOnlySpan) string {
 	var found []string
-	for _, key := range []attribute.Key{"http.response.status_code", otellock.OutcomeKey, otellock.HandoverKey, otellock.LockNameKey} {
+	for _, key := range []attribute.Key{"http.response.status_code", otellock.OutcomeKey, otellock.GrantKey, otellock.LockNameKey} {
 		for _, pair := range span.Attributes() {
 			if pair.Key == key {
 				found = append(found, pair.Value.String())

@@ -10,7 +10,7 @@
 // -prefix and -retention to their values.
 //
 // The record of answered is that of the adapters for HTTP. For a service on gRPC, copy this
-// program, and call grpclock.Answer.
+// program, and call grpclock.NewAnswer.
 //
 // The page [unknown outcomes] says when to use which form.
 //
@@ -83,12 +83,12 @@ func (p program) run(ctx context.Context, args []string) (err error) {
 
 // show prints the record of a request.
 func (p program) show(ctx context.Context, locks *core.Locker, key string) error {
-	outcome, err := locks.Outcome(ctx, key)
+	outcome, err := locks.ReadRecord(ctx, key)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(p.out, "state:    ", outcome.State)
-	fmt.Fprintln(p.out, "seen:     ", outcome.Seen)
+	fmt.Fprintln(p.out, "seen:     ", outcome.Attempt)
 	if outcome.Number > 0 { // 0 if the outcome is known
 		fmt.Fprintln(p.out, "attempts: ", outcome.Number)
 	}
@@ -100,7 +100,7 @@ func (p program) show(ctx context.Context, locks *core.Locker, key string) error
 func resolutionOf(args []string) (core.Resolution, error) {
 	switch {
 	case len(args) == 3 && args[1] == "forget":
-		return core.Forget(), nil
+		return core.NotDone(), nil
 	case len(args) == 3 && args[1] == "done":
 		return core.Done(), nil
 	case len(args) == 5 && args[1] == "answered":
@@ -109,7 +109,7 @@ func resolutionOf(args []string) (core.Resolution, error) {
 			return core.Resolution{}, fmt.Errorf("the status of the answer is no number: %w", err)
 		}
 		header := http.Header{"Content-Type": {"application/json"}}
-		record, err := nethttplock.Answer(status, header, []byte(args[4]))
+		record, err := nethttplock.NewAnswer(status, header, []byte(args[4]))
 		return core.Answered(record), err
 	}
 	return core.Resolution{}, errors.New("usage: outcome [-prefix P] [-retention D] KEY [forget SEEN | done SEEN | answered SEEN STATUS JSON]")

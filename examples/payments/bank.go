@@ -74,11 +74,11 @@ func (b *bank) transfer(ctx context.Context, from string, t transfer) (receipt, 
 		return receipt{}, errFunds
 	}
 	payment, _ := core.AttemptFromContext(ctx) // nil without an Idempotency-Key: Decide does nothing then
-	payment.Decide(core.NoEffect)              // no money has moved: if this fails, the next try may run
+	payment.Decide(core.EndNoEffect)           // no money has moved: if this fails, the next try may run
 	if err := b.clear(ctx, "transfer "+from+" "+t.To); err != nil {
 		return receipt{}, err
 	}
-	payment.Decide(core.Undecided) // the money moves now: if this fails, no other try runs
+	payment.Decide(core.EndUndecided) // the money moves now: if this fails, no other try runs
 	payer.Store(left)
 	payee.Store(more)
 	return receipt{Number: b.transfers.Add(1), Cents: left}, b.booked()

@@ -1,29 +1,54 @@
-// Package answer has the type of an answer that an operator gives to a request: see
-// core.Answered. Only the adapters make one, so that each has the format and the filter of
-// an answer that a handler has given. Package internal/adapter/record encodes and decodes the
-// bytes of a Record; this package only holds them, because core must not know their format.
 package answer
 
 import (
-	"fmt"
-	"log/slog"
+	"encoding/binary"
+	"net/http"
+	"slices"
 )
 
-// A Record is an answer of a request, as the adapters store it. An adapter's function Answer
-// makes one. The zero Record is none.
-type Record struct{ bytes string }
+// An Answer is the answer of an HTTP handler.
+type Answer struct {
+	Status int         // 200 to 999, as net/http can send it
+	Header http.Header // the replayable fields: see Filter
+	Body   []byte
+}
 
-// New returns the Record with an adapter's bytes.
-func New(bytes []byte) Record { return Record{string(bytes)} }
+// Encode appends the record of an answer to dst. Equal answers have equal records: names
+// are sorted, and the values of a name stay in order. A name without values is stored, too:
+// with it, net/http detects no Content-Type.
+//
+// A Status that net/http cannot send results in a record that Decode refuses.
+//
+// The content is the status, the number of names, each name with the number of its values
+// and the values, and the body. Numbers are varints. A text is its length in bytes and its
+// bytes. The body is the rest.
+func Encode(dst []byte, a Answer) []byte {
+	start := len(dst)
+	dst = beginFrame(slices.Grow(dst, Len(a)), kindHTTP)
+	dst = binary.AppendUvarint(dst, uint64(a.Status)) //nolint:gosec // a negative one is refused when it is read
+	dst = appendHeader(dst, a.Header)
+	dst = append(dst, a.Body...)
+	return endFrame(dst, start)
+}
 
-// Bytes returns a copy of the bytes of a Record.
-func Bytes(r Record) []byte { return []byte(r.bytes) }
+// Len returns the length in bytes of the record of an answer.
+func Len(a Answer) int { return frameLen + numberLen(a.Status) + headerLen(a.Header) + len(a.Body) }
 
-// String returns the size of the Record. Its bytes must not get into logs by accident.
-func (r Record) String() string { return fmt.Sprintf("reqlock.Record(%d bytes)", len(r.bytes)) }
-
-// GoString returns the same as String, for %#v.
-func (r Record) GoString() string { return r.String() }
-
-// LogValue returns the same as String, for package slog.
-func (r Record) LogValue() slog.Value { return slog.StringValue(r.String()) }
+// Decode reads a record that Encode wrote. It returns the complete answer, or ErrDamaged,
+// ErrVersion or ErrKind. An answer has exactly one record: any other encoding of it is
+// ErrDamaged.
+//
+// The Body shares its bytes with b. The Header is never nil.
+func Decode(b []byte) (Answer, error) {
+	content, err := contentOf(b, kindHTTP)
+	if err != nil {
+		return Answer{}, err
+	}
+	r := reader{rest: content}
+	a := Answer{Status: r.status(), Header: r.header()}
+	a.Body = r.bytes(uint64(len(r.rest)))
+	if r.damaged {
+		return Answer{}, ErrDamaged
+	}
+	return a, nil
+}

@@ -137,9 +137,9 @@ func samplesOf(t *testing.T) map[string][]any {
 	must(err)
 	inner, err := locks.Begin(running.Lease().Context(), key+"4", []byte(secret))
 	must(err)
-	outcome, err := locks.Outcome(ctx, key)
+	outcome, err := locks.ReadRecord(ctx, key)
 	must(err)
-	record, err := nethttplock.Answer(http.StatusCreated, http.Header{"X-Owner": {secret}}, answer)
+	record, err := nethttplock.NewAnswer(http.StatusCreated, http.Header{"X-Owner": {secret}}, answer)
 	must(err)
 	named, err := core.Named("account", func(string) (string, error) { return key, nil }).Read("")
 	must(err)
@@ -150,24 +150,24 @@ func samplesOf(t *testing.T) map[string][]any {
 		event = e.(core.Event) //nolint:forcetypeassert // see the observer
 	}
 
-	echoKey := echolock.KeyFunc(func(echo.Context) (core.Key, error) { return named, nil })
+	echoKey := echolock.KeyFunc(func(echo.Context) (core.RequestKey, error) { return named, nil })
 	return map[string][]any{
 		"core.Attempt":   {done, replay, running, inner},
-		"core.AttemptID": {outcome.Seen},
+		"core.AttemptID": {outcome.Attempt},
 		"core.Error":     {busy},
 		"core.Event":     events,
 		"core.EventKey":  {event.Key},
 		"core.Failure":   {core.Failure{Err: busy}},
 
-		"core.Key":            {named, &named},
-		"core.Lease":          {lease, nested, running.Lease(), lease.Context(), nested.Context()},
-		"core.LeaseSet":       {one, several, one.Context(), several.Context()},
-		"core.Locker":         {locks.Locker},
-		"core.OpenCommits":    {locks.OpenCommits()},
-		"core.Outcome":        {core.Outcome{}},
-		"core.Record":         {record, &record},
-		"core.RequestOutcome": {outcome},
-		"core.Resolution":     {core.Forget(), core.Done(), core.Answered(record)},
+		"core.RequestKey":  {named, &named},
+		"core.Lease":       {lease, nested, running.Lease(), lease.Context(), nested.Context()},
+		"core.LeaseSet":    {one, several, one.Context(), several.Context()},
+		"core.Locker":      {locks.Locker},
+		"core.OpenCommits": {locks.OpenCommits()},
+		"core.Refusal":     {core.Refusal{}},
+		"core.Answer":      {record, &record},
+		"core.Record":      {outcome},
+		"core.Resolution":  {core.NotDone(), core.Done(), core.Answered(record)},
 
 		"locktest.Locks":   {locks},
 		"locktest.Process": {locks.Process()},
@@ -181,7 +181,7 @@ func samplesOf(t *testing.T) map[string][]any {
 		"grpclock.Call":       {grpclock.NewCall(running.Lease().Context(), "/bank/Pay", wrapperspb.String(secret))},
 		"grpclock.Failure":    {grpclock.Failure{Err: busy}},
 		"grpclock.Rule":       {grpclock.Rule{}},
-		"grpclock.RuleOption": {grpclock.Source("user", func(*grpclock.Call) (core.Key, error) { return named, nil })},
+		"grpclock.RuleOption": {grpclock.Source("user", func(*grpclock.Call) (core.RequestKey, error) { return named, nil })},
 		"grpclock.Rules":      {&grpclock.Rules{}},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 func overEcho() *framework {
@@ -18,7 +19,7 @@ func overEcho() *framework {
 		name:      "echolock",
 		serve:     serveEcho,
 		endpoint:  echoEndpoint,
-		operator:  operator{echolock.EndpointKey, echolock.Answer},
+		operator:  operator{echolock.EndpointKey, nethttplock.NewAnswer},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
 		hooked:    outcome{status: http.StatusTeapot},
@@ -115,7 +116,7 @@ var echoIdempotency = idempotency[echo.Context, echolock.Option]{
 	fingerprint: echolock.WithFingerprint,
 	none:        echolock.WithoutFingerprint,
 	maxBody:     echolock.WithMaxBody,
-	uncertain:   echolock.WithUncertain,
+	uncertain:   echolock.WithUnknown,
 	free:        echolock.FreeOnFailure,
 	stored:      echolock.WithStored,
 	replayed:    echolock.WithReplayedHeaders,

@@ -220,7 +220,7 @@ const defaultRetryAfter = time.Second
 // rowOf returns the framework's form of an error.
 func (e *environment) rowOf(err error) outcome {
 	e.Helper()
-	outcome, ok := core.OutcomeOf(err)
+	outcome, ok := core.RefusalOf(err)
 	if !ok {
 		e.Fatalf("%v is no outcome", err)
 	}

@@ -22,7 +22,7 @@ type framework struct {
 	// operator are the functions of the adapter for an operator; none without an endpoint.
 	operator operator
 	// row returns the framework's form of an outcome.
-	row func(o core.Outcome) outcome
+	row func(o core.Refusal) outcome
 	// forbidden is the answer to a key function that fails with forbidden{}.
 	forbidden outcome
 	// hooked is the answer of ownHook.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/ginlock"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 func overGin() *framework {
@@ -18,7 +19,7 @@ func overGin() *framework {
 		name:      "ginlock",
 		serve:     serveGin,
 		endpoint:  ginEndpoint,
-		operator:  operator{ginlock.EndpointKey, ginlock.Answer},
+		operator:  operator{ginlock.EndpointKey, nethttplock.NewAnswer},
 		lacks:     map[feature]string{earlyHint: "c.Writer treats any status as the status of the answer"},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
@@ -101,7 +102,7 @@ var ginIdempotency = idempotency[*gin.Context, ginlock.Option]{
 	fingerprint: ginlock.WithFingerprint,
 	none:        ginlock.WithoutFingerprint,
 	maxBody:     ginlock.WithMaxBody,
-	uncertain:   ginlock.WithUncertain,
+	uncertain:   ginlock.WithUnknown,
 	free:        ginlock.FreeOnFailure,
 	stored:      ginlock.WithStored,
 	replayed:    ginlock.WithReplayedHeaders,

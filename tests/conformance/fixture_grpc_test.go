@@ -164,7 +164,7 @@ func answerOf(text string, err error, meta ...metadata.MD) answer {
 }
 
 // grpcRow returns an outcome as the status with details and the trailer show it.
-func grpcRow(o core.Outcome) outcome {
+func grpcRow(o core.Refusal) outcome {
 	row := outcome{status: int(o.GRPC), code: strings.ToUpper(o.Code), retryAfter: o.RetryAfter, pushback: "-1"}
 	if o.RetryAfter > 0 {
 		row.pushback = fmt.Sprint(o.RetryAfter.Milliseconds())

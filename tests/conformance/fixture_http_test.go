@@ -28,7 +28,7 @@ const (
 var routeMethods = []string{http.MethodPost, http.MethodGet}
 
 // httpRow returns an outcome as the problem document shows it.
-func httpRow(o core.Outcome) outcome {
+func httpRow(o core.Refusal) outcome {
 	v := outcome{status: o.HTTP, code: o.Code}
 	if o.Code == "canceled" {
 		v.code = "" // the connection is closed before a client reads it

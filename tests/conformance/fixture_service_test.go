@@ -163,7 +163,7 @@ func lasting(header http.Header) http.Header {
 }
 
 // refuses sends a request. It fails the test unless the request is refused by the row of
-// core.OutcomeOf for the error, and the handler does not run.
+// core.RefusalOf for the error, and the handler does not run.
 func (s *service) refuses(err error, r httpRequest) httpAnswer {
 	s.Helper()
 	before := s.runs.Load()
@@ -178,7 +178,7 @@ func (s *service) refuses(err error, r httpRequest) httpAnswer {
 // wantRefused fails the test unless an answer is the refusal for the error.
 func (s *service) wantRefused(err error, answer httpAnswer) {
 	s.Helper()
-	want, _ := core.OutcomeOf(err)
+	want, _ := core.RefusalOf(err)
 	var problem struct{ Code string }
 	_ = json.Unmarshal([]byte(answer.body), &problem)
 	if answer.status != want.HTTP || problem.Code != want.Code || answer.header["Idempotent-Replayed"] != nil ||

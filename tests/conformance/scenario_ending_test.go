@@ -39,7 +39,7 @@ func endingScenarios() []testCase {
 // A failure is what a handler writes and decides before it fails.
 type failure struct {
 	status   int // written before; 0: nothing
-	decision core.Decision
+	decision core.Ending
 	known    bool // by default: the next request runs
 	freed    bool // with FreeOnFailure: the next request runs
 }
@@ -47,11 +47,11 @@ type failure struct {
 // failures are failures of a handler by the name of a request, which is also the key.
 // internal/adapter/httpattempt has a table of all.
 var failures = map[string]failure{
-	"nothing":            {freed: true},
-	"a 503":              {status: http.StatusServiceUnavailable, freed: true},
-	"a 201":              {status: http.StatusCreated},
-	"a 201, DropAnswer":  {status: http.StatusCreated, decision: core.DropAnswer, known: true, freed: true},
-	"a 500, StoreAnswer": {status: http.StatusInternalServerError, decision: core.StoreAnswer},
+	"nothing":          {freed: true},
+	"a 503":            {status: http.StatusServiceUnavailable, freed: true},
+	"a 201":            {status: http.StatusCreated},
+	"a 201, EndAbort":  {status: http.StatusCreated, decision: core.EndAbort, known: true, freed: true},
+	"a 500, EndCommit": {status: http.StatusInternalServerError, decision: core.EndCommit},
 }
 
 // breaks checks what becomes of requests whose handler ends by end. The answer that the handler wrote
@@ -90,7 +90,7 @@ func breaks(e *environment, recovers bool, end func(leave context.CancelFunc), f
 		if f.known || free && f.freed {
 			s.replays(s.runsWith(http.StatusCreated, request), request)
 		} else {
-			s.refuses(core.ErrInterrupted, request)
+			s.refuses(core.ErrOutcomeUnknown, request)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func clientCancels(e *environment, answers bool) {
 	}
 	if !answers {
 		e.events.await(e.T, core.Released, 1)
-		s.refuses(core.ErrInterrupted, payment("left"))
+		s.refuses(core.ErrOutcomeUnknown, payment("left"))
 		return
 	}
 	e.events.await(e.T, core.Committed, 1)

@@ -60,7 +60,7 @@ func refusalIsAnError(e *environment) {
 			if !errors.Is(err, core.ErrBusy) || !errors.As(err, &detail) || detail.RetryAfter != hint {
 				e.Errorf("the error is %v", err)
 			}
-			if outcome, known := core.OutcomeOf(err); !known || outcome.Code != "busy" {
+			if outcome, known := core.RefusalOf(err); !known || outcome.Code != "busy" {
 				e.Errorf("the outcome is %+v, %v", outcome, known)
 			}
 		},

@@ -41,8 +41,8 @@ func eventsOfRoute(e *environment) {
 		var names []string
 		for _, event := range e.events.await(e.T, kind, 3) {
 			names = append(names, event.Name)
-			if !hasTrace(event) || event.Attempt || event.Ending != 0 {
-				e.Errorf("%v: attempt %t, ending %v, with the context of the request: %t", kind, event.Attempt, event.Ending, hasTrace(event))
+			if !hasTrace(event) || event.Idempotent || event.Ending != 0 {
+				e.Errorf("%v: attempt %t, ending %v, with the context of the request: %t", kind, event.Idempotent, event.Ending, hasTrace(event))
 			}
 		}
 		slices.Sort(names)
@@ -51,7 +51,7 @@ func eventsOfRoute(e *environment) {
 		}
 	}
 	s.wantRefusal(request{second: secondKey}, e.rowOf(refused(core.ErrNoKey, 0)))
-	if event := e.events.await(e.T, core.Refused, 1)[0]; event.Name != "tenants" || !hasTrace(event) || !event.Key.IsEmpty() || event.Attempt {
+	if event := e.events.await(e.T, core.Refused, 1)[0]; event.Name != "tenants" || !hasTrace(event) || !event.Key.IsEmpty() || event.Idempotent {
 		e.Errorf("a key that cannot be read: %+v", event)
 	}
 }
@@ -107,13 +107,13 @@ func checkAttemptEvents(e *environment, name, unread string) {
 		case core.Refused:
 			want = unread
 		case core.Committed, core.Released:
-			ending = core.Commit
+			ending = core.EndCommit
 		default:
 		}
 		event := e.events.await(e.T, kind, 1)[0]
-		if event.Name != want || event.Ending != ending || !event.Attempt || !hasTrace(event) {
+		if event.Name != want || event.Ending != ending || !event.Idempotent || !hasTrace(event) {
 			e.Errorf("%v: name %q, ending %v, attempt %t, with the context of the request: %t",
-				kind, event.Name, event.Ending, event.Attempt, hasTrace(event))
+				kind, event.Name, event.Ending, event.Idempotent, hasTrace(event))
 		}
 	}
 }

@@ -101,7 +101,7 @@ func processDiesRerun(b *grpcEnvironment) {
 			b.Errorf("attempt %d", attempt.Number())
 		}
 		return nil
-	}, grpclock.WithoutFingerprint(), core.WithInterrupted(core.Rerun))
+	}, grpclock.WithoutFingerprint(), core.WithRerunUnknown(true))
 	b.killedProcess()
 	first := p.wantFirst(p.pay(), 1)
 	p.wantReplay(first, p.pay())
@@ -138,9 +138,9 @@ func lateCommit(b *grpcEnvironment) {
 // The answer of the later attempt is stored. The attempt that lost its lease answers its own
 // client only.
 func takenOver(b *grpcEnvironment) {
-	there := b.serve(nil, core.WithInterrupted(core.Rerun))
+	there := b.serve(nil, core.WithRerunUnknown(true))
 	var second grpcAnswer
-	here := b.cutOff(func() { second = there.wantFirst(there.pay(), 2) }, core.WithInterrupted(core.Rerun))
+	here := b.cutOff(func() { second = there.wantFirst(there.pay(), 2) }, core.WithRerunUnknown(true))
 	here.wantFirst(here.pay(), 1)
 	there.wantReplay(second, there.pay())
 	here.wantReplay(second, here.pay())

@@ -53,16 +53,16 @@ func (e *environment) beginAndLose(key string) {
 func attemptDies(e *environment) {
 	s := e.serveEndpoint(endpoint{own: ownOptions{noFingerprint: true}})
 	e.beginAndLose("dies")
-	s.refuses(core.ErrInterrupted, payment("dies"))
-	s.refuses(core.ErrInterrupted, payment("dies"))
-	e.resolve("dies", core.Forget())
+	s.refuses(core.ErrOutcomeUnknown, payment("dies"))
+	s.refuses(core.ErrOutcomeUnknown, payment("dies"))
+	e.resolve("dies", core.NotDone())
 	s.replays(s.runsWith(http.StatusCreated, payment("dies")), payment("dies"))
 }
 
 func attemptRunsAgain(e *environment) {
 	s := e.serveEndpoint(endpoint{
 		own:     ownOptions{noFingerprint: true},
-		options: []core.Option{core.WithInterrupted(core.Rerun)},
+		options: []core.Option{core.WithRerunUnknown(true)},
 		handler: func(t invocation) {
 			if n := t.attempt.Number(); n != 3 {
 				e.Errorf("the attempt is number %d", n)
@@ -71,7 +71,7 @@ func attemptRunsAgain(e *environment) {
 		},
 	})
 	for range 2 { // two processes
-		rerun := e.another().With(core.WithRenewal(false), core.WithInterrupted(core.Rerun))
+		rerun := e.another().With(core.WithRenewal(false), core.WithRerunUnknown(true))
 		attempt, err := rerun.Begin(e.Context(), e.endpointKey("again"), nil)
 		if err != nil {
 			e.Fatalf("Begin: %v", err)
@@ -85,7 +85,7 @@ func attemptRunsAgain(e *environment) {
 // A handler that returns when its lease is lost, without an answer, must not look like a success.
 // Its client gets what a copy gets, or may send the request again if nothing has happened.
 func attemptIsCutOff(e *environment) {
-	for decision, refusal := range map[core.Decision]error{core.Undecided: core.ErrInterrupted, core.NoEffect: core.ErrUnavailable} {
+	for decision, refusal := range map[core.Ending]error{core.EndUndecided: core.ErrOutcomeUnknown, core.EndNoEffect: core.ErrUnavailable} {
 		s := e.serveEndpoint(endpoint{
 			options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience)},
 			handler: func(t invocation) {
@@ -99,7 +99,7 @@ func attemptIsCutOff(e *environment) {
 		if n := s.runs.Load(); n != 1 {
 			e.Errorf("%d runs", n)
 		}
-		if decision == core.Undecided {
+		if decision == core.EndUndecided {
 			s.refuses(refusal, request)
 		}
 	}
@@ -125,7 +125,7 @@ func attemptIsOvertaken(e *environment) {
 	var s *service
 	var second httpAnswer
 	s = e.serveEndpoint(endpoint{
-		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience), core.WithInterrupted(core.Rerun)},
+		options: []core.Option{core.WithTTL(shortLease), core.WithWait(patience), core.WithRerunUnknown(true)},
 		handler: func(t invocation) {
 			if n := t.attempt.Number(); n > 1 {
 				t.WriteHeader(http.StatusAccepted)
@@ -188,7 +188,7 @@ func downMeanwhile(e *environment) {
 		}
 	}
 	for _, event := range e.events.await(e.T, core.OutcomeUnknown, 1) {
-		if endpoint, _ := event.Key.Endpoint(); endpoint != e.endpointKey("down") || !errors.Is(event.Err, core.ErrUnavailable) {
+		if endpoint, _ := event.Key.EndpointKey(); endpoint != e.endpointKey("down") || !errors.Is(event.Err, core.ErrUnavailable) {
 			e.Errorf("unknown: %+v of the endpoint %q", event, endpoint)
 		}
 	}

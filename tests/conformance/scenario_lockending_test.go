@@ -157,7 +157,7 @@ func contextIsRestored(e *environment) {
 			if f.Context() != before || before.Err() != nil {
 				e.Errorf("the request has another context, or its own has ended: %v", f.Context().Err())
 			}
-			if _, ok := core.FromContext(f.Context()); ok {
+			if _, ok := core.LeaseFromContext(f.Context()); ok {
 				e.Error("the context carries a lease that has ended")
 			}
 			select {

@@ -23,7 +23,7 @@ func operatorScenarios() []testCase {
 // operator are the functions of an adapter for an operator.
 type operator struct {
 	endpointKey func(method, route string, parts ...string) (string, error)
-	answer      func(status int, header http.Header, body []byte, replayed ...string) (core.Record, error)
+	answer      func(status int, header http.Header, body []byte, replayed ...string) (core.Answer, error)
 }
 
 // endpointKey returns the key of a payment, from what its client has sent.
@@ -37,19 +37,19 @@ func (e *environment) endpointKey(name string) string {
 }
 
 // seen returns the attempt at a payment, and fails the test unless it has the state.
-func (e *environment) seen(name string, state core.RequestState) core.AttemptID {
+func (e *environment) seen(name string, state core.RecordState) core.AttemptID {
 	e.Helper()
-	outcome, err := e.locks.Outcome(e.Context(), e.endpointKey(name))
+	outcome, err := e.locks.ReadRecord(e.Context(), e.endpointKey(name))
 	if err != nil || outcome.State != state {
 		e.Errorf("outcome %+v, %v, want %v", outcome, err, state)
 	}
-	return outcome.Seen
+	return outcome.Attempt
 }
 
 // resolve says what became of a payment with an unknown outcome.
 func (e *environment) resolve(name string, resolution core.Resolution) {
 	e.Helper()
-	seen := e.seen(name, core.RequestUnknown)
+	seen := e.seen(name, core.StateUnknown)
 	if err := e.locks.Resolve(e.Context(), e.endpointKey(name), resolution, seen); err != nil {
 		e.Errorf("Resolve: %v", err)
 	}
@@ -63,7 +63,7 @@ func operatorSaysDone(e *environment) {
 	other := payment("done")
 	other.body = "another"
 	s.refuses(core.ErrMismatch, other)
-	e.seen("done", core.RequestDone)
+	e.seen("done", core.StateDone)
 }
 
 // The copies get the answer under the same filter as that of a handler.
@@ -80,14 +80,14 @@ func operatorAnswers(e *environment) {
 	want := httpAnswer{status: http.StatusCreated, header: header, body: `{"id":7}`}
 	s.replays(want, payment("answered"))
 	s.replays(want, payment("answered"))
-	e.seen("answered", core.RequestAnswered)
+	e.seen("answered", core.StateAnswered)
 }
 
 func operatorLooks(e *environment) {
 	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
 		key := e.endpointKey("looks")
-		seen := e.seen("looks", core.RequestRunning)
-		for _, resolution := range []core.Resolution{core.Forget(), core.Done()} {
+		seen := e.seen("looks", core.StateRunning)
+		for _, resolution := range []core.Resolution{core.NotDone(), core.Done()} {
 			if err := e.locks.Resolve(e.Context(), key, resolution, seen); !errors.Is(err, core.ErrBusy) {
 				e.Errorf("Resolve of a request that runs: %v", err)
 			}
@@ -95,8 +95,8 @@ func operatorLooks(e *environment) {
 		t.WriteHeader(http.StatusCreated)
 	}})
 	first := s.runsWith(http.StatusCreated, payment("looks"))
-	seen := e.seen("looks", core.RequestAnswered)
-	if err := e.locks.Resolve(e.Context(), e.endpointKey("looks"), core.Forget(), seen); !errors.Is(err, core.ErrChanged) {
+	seen := e.seen("looks", core.StateAnswered)
+	if err := e.locks.Resolve(e.Context(), e.endpointKey("looks"), core.NotDone(), seen); !errors.Is(err, core.ErrChanged) {
 		e.Errorf("Resolve of a request with an answer: %v", err)
 	}
 	s.replays(first, payment("looks"))
@@ -105,7 +105,7 @@ func operatorLooks(e *environment) {
 // grpcOperatorScenarios test what an operator says of a call whose process was killed.
 func grpcOperatorScenarios() (rows []grpcScenario) {
 	answer := func(b *grpcEnvironment, m *pb.SimpleResponse, err error) core.Resolution {
-		record, err := grpclock.Answer(m, err)
+		record, err := grpclock.NewAnswer(m, err)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func grpcOperatorScenarios() (rows []grpcScenario) {
 		check      func(p *grpcClient, r grpcAnswer) // of a copy
 	}{
 		"runs again": {
-			func(*grpcEnvironment) core.Resolution { return core.Forget() },
+			func(*grpcEnvironment) core.Resolution { return core.NotDone() },
 			func(p *grpcClient, r grpcAnswer) { p.wantReplay(p.wantFirst(r, 1), p.pay()) },
 		},
 		"was done": {
@@ -146,18 +146,18 @@ func grpcOperatorScenarios() (rows []grpcScenario) {
 			p := b.serve(nil, grpclock.WithoutFingerprint(), core.WithWait(patience))
 			b.killedProcess()
 			for range 2 {
-				p.wantRefused(p.pay(), refused(core.ErrInterrupted, 0))
+				p.wantRefused(p.pay(), refused(core.ErrOutcomeUnknown, 0))
 			}
 			b.wantRuns(0)
 			key, err := grpclock.EndpointKey(pb.TestService_UnaryCall_FullMethodName, theKey)
 			if err != nil {
 				b.Fatal(err)
 			}
-			outcome, err := b.locks.Outcome(b.Context(), key)
+			outcome, err := b.locks.ReadRecord(b.Context(), key)
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := b.locks.Resolve(b.Context(), key, row.resolution(b), outcome.Seen); err != nil {
+			if err := b.locks.Resolve(b.Context(), key, row.resolution(b), outcome.Attempt); err != nil {
 				b.Errorf("Resolve: %v", err)
 			}
 			row.check(p, p.pay())

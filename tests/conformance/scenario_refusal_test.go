@@ -13,7 +13,7 @@ import (
 )
 
 // A refusal is a lock, and what happens before the request, so that the request does not run.
-// The answer is the row of core.OutcomeOf for the error.
+// The answer is the row of core.RefusalOf for the error.
 type refusal struct {
 	name    string
 	needs   feature
@@ -221,7 +221,7 @@ func TestRefusalsAreTheRowsTheyName(t *testing.T) {
 	for _, r := range refusals() {
 		name, _, _ := strings.Cut(r.name, ":")
 		name, _, _ = strings.Cut(name, ",")
-		if outcome, _ := core.OutcomeOf(r.want); outcome.Code != name {
+		if outcome, _ := core.RefusalOf(r.want); outcome.Code != name {
 			t.Errorf("%q expects %q", r.name, outcome.Code)
 		}
 	}

@@ -72,12 +72,12 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 		option            core.Option
 		refuses, accepted map[string]register
 	}{
-		"WithMinHold":     {core.WithMinHold(time.Minute), once, mere},
-		"WithPermits":     {core.WithPermits(2), once, mere},
-		"WithShared":      {core.WithShared(true), once, mere},
-		"WithRetention":   {core.WithRetention(time.Minute), mere, once},
-		"WithInterrupted": {core.WithInterrupted(core.Rerun), mere, once},
-		"WithMaxRecord":   {core.WithMaxRecord(1), mere, once},
+		"WithMinHold":      {core.WithMinHold(time.Minute), once, mere},
+		"WithPermits":      {core.WithPermits(2), once, mere},
+		"WithShared":       {core.WithShared(true), once, mere},
+		"WithRetention":    {core.WithRetention(time.Minute), mere, once},
+		"WithRerunUnknown": {core.WithRerunUnknown(true), mere, once},
+		"WithMaxAnswer":    {core.WithMaxAnswer(1), mere, once},
 	} {
 		for text, register := range test.refuses {
 			want := "reqlock: " + strings.TrimSpace(strings.Replace(text, "%s", name, 1))
@@ -97,7 +97,7 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if _, err := (echolock.Config{Locker: locks, Key: echoKey, Options: []core.Option{core.WithMaxRecord(1)}}).ToMiddleware(); err == nil {
+	if _, err := (echolock.Config{Locker: locks, Key: echoKey, Options: []core.Option{core.WithMaxAnswer(1)}}).ToMiddleware(); err == nil {
 		t.Error("ToMiddleware returns no error")
 	}
 }

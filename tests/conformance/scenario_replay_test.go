@@ -95,7 +95,7 @@ func longestAnswer(e *environment) {
 	const limit = 4096
 	var length int
 	s := e.serveEndpoint(endpoint{
-		options: []core.Option{core.WithMaxRecord(limit)},
+		options: []core.Option{core.WithMaxAnswer(limit)},
 		handler: func(t invocation) {
 			t.Header().Set("Content-Type", "text/plain")
 			_, _ = t.Write(bytes.Repeat([]byte("b"), length))
@@ -111,7 +111,7 @@ func longestAnswer(e *environment) {
 	s.refuses(core.ErrUnreplayable, payment("longer"))
 }
 
-// Even if its record cannot be read, the request is complete. internal/adapter/record has all kinds
+// Even if its record cannot be read, the request is complete. internal/answer has all kinds
 // of damage.
 func unreadableRecords(e *environment) {
 	checked := func(record []byte) []byte {

@@ -19,13 +19,13 @@ type statusRow struct {
 	name     string
 	own      ownOptions
 	options  []core.Option
-	decision core.Decision
+	decision core.Ending
 	// answer answers with a status; nil: it writes the status and a text.
 	answer func(t invocation, status int)
 	next   map[int]error
 }
 
-// statusScenarios test which answers are stored. internal/adapter/record has a table of all
+// statusScenarios test which answers are stored. internal/answer has a table of all
 // statuses, and internal/adapter/httpattempt one of all endings.
 func statusScenarios() (cases []testCase) {
 	for _, row := range statusRows() {
@@ -38,7 +38,7 @@ func statusRows() []statusRow {
 	uncertain := map[int]error{}
 	freed := map[int]error{}
 	for _, status := range []int{499, 500, 502, 504, 520, 600, 999} {
-		uncertain[status], freed[status] = core.ErrInterrupted, errRuns
+		uncertain[status], freed[status] = core.ErrOutcomeUnknown, errRuns
 	}
 	fail := func(t invocation, status int) { t.fail(status) }
 	bare := func(t invocation, status int) {
@@ -61,7 +61,7 @@ func statusRows() []statusRow {
 				stored:    func(int) bool { return true },
 				uncertain: func(f core.Failure) bool { return f.Status == http.StatusConflict || f.Status < http.StatusBadRequest },
 			},
-			next: map[int]error{201: errReplays, 500: errReplays, 503: errReplays, 409: core.ErrInterrupted},
+			next: map[int]error{201: errReplays, 500: errReplays, 503: errReplays, 409: core.ErrOutcomeUnknown},
 		},
 		{
 			name: "statuses by an option of the application",
@@ -70,28 +70,29 @@ func statusRows() []statusRow {
 		},
 		{
 			name: "an error in the framework's own way", answer: fail,
-			next: map[int]error{503: errRuns, 422: errReplays, 502: core.ErrInterrupted},
+			next: map[int]error{503: errRuns, 422: errReplays, 502: core.ErrOutcomeUnknown},
 		},
 		{
 			name: "a status without a body, in the framework's own way", answer: bare,
 			next: map[int]error{503: errRuns, 202: errReplays},
 		},
-		{name: "the handler decides: store", decision: core.StoreAnswer, next: map[int]error{500: errReplays}},
-		{name: "the handler decides: drop", decision: core.DropAnswer, next: map[int]error{201: errRuns}},
-		{name: "the handler decides: uncertain", decision: core.Uncertain, next: map[int]error{201: core.ErrInterrupted, 504: core.ErrInterrupted}},
+		{name: "the handler decides: commit", decision: core.EndCommit, next: map[int]error{500: errReplays}},
+		{name: "the handler decides: done", decision: core.EndDone, next: map[int]error{201: core.ErrUnreplayable, 500: core.ErrUnreplayable}},
+		{name: "the handler decides: abort", decision: core.EndAbort, next: map[int]error{201: errRuns}},
+		{name: "the handler decides: unknown", decision: core.EndUnknown, next: map[int]error{201: core.ErrOutcomeUnknown, 504: core.ErrOutcomeUnknown}},
 		{
-			name: "the handler decides: uncertain, with Rerun", decision: core.Uncertain,
-			options: []core.Option{core.WithInterrupted(core.Rerun)}, next: map[int]error{504: errRuns},
+			name: "the handler decides: unknown, with WithRerunUnknown", decision: core.EndUnknown,
+			options: []core.Option{core.WithRerunUnknown(true)}, next: map[int]error{504: errRuns},
 		},
-		{name: "the handler decides: no effect", decision: core.NoEffect, next: map[int]error{500: errRuns, 201: errReplays}},
+		{name: "the handler decides: no effect", decision: core.EndNoEffect, next: map[int]error{500: errRuns, 201: errReplays}},
 	}
 }
 
 func (row statusRow) run(e *environment) {
 	var status int
 	s := e.serveEndpoint(endpoint{own: row.own, options: row.options, handler: func(t invocation) {
-		if row.decision != core.NoEffect { // which does not take an Uncertain back
-			t.attempt.Decide(core.Uncertain)
+		if row.decision != core.EndNoEffect { // which does not take an EndUnknown back
+			t.attempt.Decide(core.EndUnknown)
 		}
 		t.attempt.Decide(row.decision) // the last decision counts
 		if row.answer != nil {
@@ -119,7 +120,7 @@ func (row statusRow) run(e *environment) {
 // uncertainly returns an endpoint whose handler answers, and leaves the outcome unknown.
 func uncertainly() endpoint {
 	return endpoint{handler: func(t invocation) {
-		t.attempt.Decide(core.Uncertain)
+		t.attempt.Decide(core.EndUnknown)
 		t.WriteHeader(http.StatusGatewayTimeout)
 	}}
 }

@@ -67,7 +67,7 @@ func handOver(e *environment) {
 	}
 	sent.Wait()
 	got := e.events.await(e.T, core.Acquired, 2)
-	if len(got) != 2 || got[0].Handover != core.Free || got[1].Handover != core.Passed {
+	if len(got) != 2 || got[0].Grant != core.GrantFree || got[1].Grant != core.GrantPassed {
 		e.Errorf("acquired %+v", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	stored "github.com/reqlock/reqlock/internal/answer"
 )
 
 // methods are the routes of the service on gRPC.
@@ -59,7 +59,7 @@ func serveGRPC(s *service, l net.Listener) (stop func(context.Context)) {
 	type pair struct{ nowait, waits grpc.UnaryServerInterceptor }
 	interceptors := map[string]pair{}
 	for name, policy := range policies {
-		policy := core.WithInterrupted(policy)
+		policy := core.WithRerunUnknown(policy)
 		interceptors[methods[name]] = pair{
 			grpclock.IdempotentUnaryServerInterceptor(s.locks, grpclock.IdempotencyKey(), policy),
 			grpclock.IdempotentUnaryServerInterceptor(s.locks, grpclock.IdempotencyKey(), policy, core.WithWait(s.Wait)),
@@ -124,7 +124,7 @@ func reasonOf(s *status.Status) string {
 }
 
 func decodeGRPC(text string) (answer, error) {
-	kept, err := record.DecodeReply([]byte(text))
+	kept, err := stored.DecodeReply([]byte(text))
 	if err != nil {
 		return answer{}, err
 	}

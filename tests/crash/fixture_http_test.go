@@ -29,7 +29,7 @@ func serveNetHTTP(s *service, l net.Listener) (stop func(context.Context)) {
 			attempt, _ := nethttplock.AttemptFromContext(r.Context())
 			s.payHTTP(w, r, attempt)
 		})
-		policy := core.WithInterrupted(policy)
+		policy := core.WithRerunUnknown(policy)
 		nowait := nethttplock.Idempotent(s.locks, nethttplock.IdempotencyKey(), policy)(pay)
 		waits := nethttplock.Idempotent(s.locks, nethttplock.IdempotencyKey(), policy, core.WithWait(s.Wait))(pay)
 		mux.HandleFunc("POST /"+route, func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func serveGin(s *service, l net.Listener) (stop func(context.Context)) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	for route, policy := range policies {
-		policy := core.WithInterrupted(policy)
+		policy := core.WithRerunUnknown(policy)
 		nowait := ginlock.Idempotent(s.locks, ginlock.IdempotencyKey(), policy)
 		waits := ginlock.Idempotent(s.locks, ginlock.IdempotencyKey(), policy, core.WithWait(s.Wait))
 		engine.POST("/"+route, func(c *gin.Context) {

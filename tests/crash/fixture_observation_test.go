@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	stored "github.com/reqlock/reqlock/internal/answer"
 	"github.com/reqlock/reqlock/tests/internal/clock"
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
@@ -33,7 +33,7 @@ func (a answer) record() string { return fmt.Sprintf("%d %s %s", a.Status, a.Loc
 func (a answer) same(b answer) bool { return a.record() == b.record() }
 
 func decodeHTTP(text string) (answer, error) {
-	kept, err := record.Decode([]byte(text))
+	kept, err := stored.Decode([]byte(text))
 	return answer{Status: kept.Status, Location: kept.Header.Get("Location"), Body: string(kept.Body)}, err
 }
 

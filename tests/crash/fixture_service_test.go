@@ -188,7 +188,7 @@ const (
 	rerun  = "rerun"
 )
 
-var policies = map[string]core.Policy{reject: core.Reject, rerun: core.Rerun}
+var policies = map[string]bool{reject: false, rerun: true} // core.WithRerunUnknown
 
 // A request is what a client sends.
 type request struct {

@@ -87,17 +87,17 @@ func (s *testbed) lock(q request) string { return "reqlock:i:" + s.framework.end
 
 // forget says, as an operator, that a request did not take effect.
 func (s *testbed) forget(ctx context.Context, q request) error {
-	return s.resolveAs(ctx, q, core.Forget())
+	return s.resolveAs(ctx, q, core.NotDone())
 }
 
 // resolveAs says, as an operator, what became of a request.
 func (s *testbed) resolveAs(ctx context.Context, q request, resolution core.Resolution) error {
 	key := s.framework.endpoint(q.policy, q.key)
-	seen, err := s.operator.Outcome(ctx, key)
+	seen, err := s.operator.ReadRecord(ctx, key)
 	if err != nil {
 		return err
 	}
-	return s.operator.Resolve(ctx, key, resolution, seen.Seen)
+	return s.operator.Resolve(ctx, key, resolution, seen.Attempt)
 }
 
 func (s *testbed) isHeld(q request) bool {

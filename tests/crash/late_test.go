@@ -60,7 +60,7 @@ const operatorsText = "charge-by-hand"
 
 func (l *lateCommand) operatorsAnswer() core.Resolution {
 	l.t.Helper()
-	record, err := nethttplock.Answer(http.StatusCreated, nil, []byte(operatorsText))
+	record, err := nethttplock.NewAnswer(http.StatusCreated, nil, []byte(operatorsText))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -79,13 +79,13 @@ func (l *lateCommand) mustResolveAs(resolution core.Resolution) {
 // the two is first, and the other one changes nothing.
 func (l *lateCommand) raceWithCommit(resolution core.Resolution) {
 	l.t.Helper()
-	seen, err := l.operator.Outcome(l.t.Context(), l.framework.endpoint(l.first.policy, l.first.key))
-	if err != nil || seen.State != core.RequestUnknown {
+	seen, err := l.operator.ReadRecord(l.t.Context(), l.framework.endpoint(l.first.policy, l.first.key))
+	if err != nil || seen.State != core.StateUnknown {
 		l.t.Errorf("outcome %+v, %v", seen, err)
 	}
 	resolved := make(chan error, 1)
 	go func() {
-		resolved <- l.operator.Resolve(l.t.Context(), l.framework.endpoint(l.first.policy, l.first.key), resolution, seen.Seen)
+		resolved <- l.operator.Resolve(l.t.Context(), l.framework.endpoint(l.first.policy, l.first.key), resolution, seen.Attempt)
 	}()
 	l.deliver()
 	if err := suite.Receive(l.t, "the resolution returns", resolved); err != nil && !errors.Is(err, core.ErrChanged) {
@@ -184,7 +184,7 @@ func TestACommandOfAKilledProcessArrivesLate(t *testing.T) {
 		}, 1},
 		"a commit, while an operator frees the key": {reject, isCommit, func(l *lateCommand) {
 			l.wantNext("outcome_unknown")
-			l.raceWithCommit(core.Forget())
+			l.raceWithCommit(core.NotDone())
 			if next := l.outcome(survivors[0]); next != "fine" && next != "replayed" {
 				l.t.Errorf("got %q", next)
 			}
@@ -220,7 +220,7 @@ func TestAKilledProcessHoldsItsKeyUntilItsLeaseEnds(t *testing.T) {
 	s.loadScripts(survivors[0])
 	s.orders.TTL = 10 * time.Minute
 	l := newLateCommand(s, t, survivors, reject, isCommit)
-	for _, resolution := range []core.Resolution{core.Forget(), core.Done()} {
+	for _, resolution := range []core.Resolution{core.NotDone(), core.Done()} {
 		if err := s.resolveAs(t.Context(), l.first, resolution); !errors.Is(err, core.ErrBusy) {
 			t.Errorf("resolve: %v", err)
 		}

@@ -34,7 +34,7 @@ func refusals(t *testing.T) map[string]error {
 		"ErrChanged":               core.ErrChanged,
 		"ErrClosed":                &core.Error{Kind: core.ErrClosed},
 		"ErrHiddenLease":           core.ErrHiddenLease,
-		"ErrInterrupted":           core.ErrInterrupted,
+		"ErrOutcomeUnknown":        core.ErrOutcomeUnknown,
 		"ErrLost":                  core.ErrLost,
 		"ErrInvalidKey":            core.ErrInvalidKey,
 		"ErrMismatch":              core.ErrMismatch,
@@ -60,7 +60,7 @@ func grpcCode(err error) string {
 
 // rowEnd returns how the row of an error in docs/errors.md ends: its code, its name, and what clients get.
 func rowEnd(name string, err error) string {
-	outcome, _ := core.OutcomeOf(err)
+	outcome, _ := core.RefusalOf(err)
 	status := strconv.Itoa(outcome.HTTP)
 	if outcome.RetryAfter > 0 {
 		status += ", Retry-After"
@@ -95,7 +95,7 @@ var clientRow = regexp.MustCompile("(?m)^\\| (\\d{3}) \\| (`.*?`) \\|")
 func TestStatusOfEachCodeInReadme(t *testing.T) {
 	statusOf := make(map[string]string)
 	for _, err := range refusals(t) {
-		outcome, _ := core.OutcomeOf(err)
+		outcome, _ := core.RefusalOf(err)
 		statusOf[outcome.Code] = strconv.Itoa(outcome.HTTP)
 	}
 	rows := clientRow.FindAllStringSubmatch(read(t, "README.md"), -1)
@@ -115,7 +115,7 @@ func TestStatusOfEachCodeInReadme(t *testing.T) {
 func TestTroubleshootingHasTheTextOfEachError(t *testing.T) {
 	page := read(t, "docs/troubleshooting.md")
 	for name, refusal := range refusals(t) {
-		outcome, _ := core.OutcomeOf(refusal)
+		outcome, _ := core.RefusalOf(refusal)
 		text, _, _ := strings.Cut(strings.TrimPrefix(refusal.Error(), "reqlock: "), ": ")
 		if name == "its own error" {
 			text = "key function"

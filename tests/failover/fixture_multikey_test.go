@@ -72,7 +72,7 @@ func (m *multiKey) call(p *process, holder string, keys []string) {
 		runs++
 		granted = clock.Now()
 		var held []*history.Lease
-		for _, lease := range core.Leases(ctx) {
+		for _, lease := range core.LeasesFromContext(ctx) {
 			// If data may be lost, a short run may end before its holder is informed.
 			if m.failure.loss == nothing {
 				held = append(held, m.history.Granted(history.Op{Name: holder, Unfenced: true}, lease))
@@ -82,7 +82,7 @@ func (m *multiKey) call(p *process, holder string, keys []string) {
 		for _, lease := range held {
 			lease.End()
 		}
-		isInformed = slices.ContainsFunc(core.Leases(ctx), func(l *core.Lease) bool { return l.Context().Err() != nil })
+		isInformed = slices.ContainsFunc(core.LeasesFromContext(ctx), func(l *core.Lease) bool { return l.Context().Err() != nil })
 		return nil
 	})
 	isLost := errors.Is(err, core.ErrLost)

@@ -54,7 +54,7 @@ func (p *process) observe(event core.Event) {
 	switch {
 	case event.Kind == core.Waiting:
 		name = waiting
-	case event.Kind == core.Acquired && event.Handover == core.Handed:
+	case event.Kind == core.Acquired && event.Grant == core.GrantHanded:
 		name = handed
 	case event.Kind == core.Restored:
 		name = restored

@@ -21,7 +21,7 @@ var layers = map[string]string{
 	"internal/store":    "",
 	"internal/inflight": "",
 	"internal/backoff":  "",
-	"internal/answer":   "",
+	"internal/bridge":   "",
 	"internal/engine":   "store inflight backoff",
 
 	"internal/redis/keyspace":    "store",
@@ -34,10 +34,10 @@ var layers = map[string]string{
 	"internal/redis/readiness":   "redis command keyspace redisstore script topology inflight store",
 	"internal/redis/quorumstore": "redis command redisstore topology inflight store",
 
-	"core":          "redis answer engine quorumstore readiness redisstore",
+	"core":          "redis bridge engine quorumstore readiness redisstore",
 	"core/locktest": "redis miniredis core",
 
-	"internal/adapter/record":       "net/http",
+	"internal/answer":               "net/http",
 	"internal/adapter/keypart":      "core",
 	"internal/adapter/registration": "core",
 	"internal/adapter/fieldpath":    "protobuf core keypart",
@@ -45,12 +45,12 @@ var layers = map[string]string{
 	"internal/adapter/annotated":    "protobuf core annotatedpb fieldpath",
 	"internal/adapter/httpkey":      "net/http core keypart registration",
 	"internal/adapter/httpreply":    "net/http core httpkey registration",
-	"internal/adapter/httpattempt":  "net/http core httpkey httpreply keypart record registration answer",
+	"internal/adapter/httpattempt":  "net/http core httpkey httpreply answer bridge keypart registration",
 
 	"nethttplock": "net/http core httpattempt httpkey httpreply registration",
 	"ginlock":     "gin net/http core httpattempt httpkey httpreply keypart registration",
 	"echolock":    "echo net/http core httpattempt httpkey httpreply keypart registration",
-	"grpclock":    "grpc rpc protobuf core annotated fieldpath keypart record registration answer",
+	"grpclock":    "grpc rpc protobuf core annotated fieldpath answer bridge keypart registration",
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
 		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace net/http core",
 	"annotations/reqlockv1": "protobuf",

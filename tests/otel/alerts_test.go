@@ -77,18 +77,18 @@ func TestPrometheusFiresAlerts(t *testing.T) {
 func onceEach() []core.Event {
 	events := []core.Event{
 		{Kind: core.Waiting},
-		{Kind: core.Acquired, Handover: core.Passed, Queued: true, Waited: time.Millisecond},
+		{Kind: core.Acquired, Grant: core.GrantPassed, Queued: true, Waited: time.Millisecond},
 		{Kind: core.Refused, Err: core.ErrBusy},
 		{Kind: core.Renewed, Err: core.ErrUnavailable},
 		{Kind: core.HeldLong, Held: time.Second},
 		{Kind: core.Lost, Err: core.ErrLost},
 		{Kind: core.Lost, Err: core.ErrMaxHold},
 		{Kind: core.Released, Held: time.Second, Err: core.ErrLost},
-		{Kind: core.Acquired, Handover: core.Free, Attempt: true},
-		{Kind: core.Committed, Ending: core.Commit, Attempt: true},
-		{Kind: core.Released, Ending: core.Abort, Attempt: true},
-		{Kind: core.Restored, Attempt: true},
-		{Kind: core.OutcomeUnknown, Attempt: true},
+		{Kind: core.Acquired, Grant: core.GrantFree, Idempotent: true},
+		{Kind: core.Committed, Ending: core.EndCommit, Idempotent: true},
+		{Kind: core.Released, Ending: core.EndAbort, Idempotent: true},
+		{Kind: core.Restored, Idempotent: true},
+		{Kind: core.OutcomeUnknown, Idempotent: true},
 	}
 	for i := range events {
 		events[i].Name = "account"

@@ -77,7 +77,7 @@ func checkHistory(t *testing.T, r *history.Recorder) {
 // runSection is the critical section under the lock whose lease ctx carries. It lasts
 // for a time, or until the lease ends.
 func runSection(ctx context.Context, r *history.Recorder, holder string, duration time.Duration) {
-	lease, _ := core.FromContext(ctx)
+	lease, _ := core.LeaseFromContext(ctx)
 	held := r.Granted(history.Op{Name: holder}, lease)
 	defer held.End()
 	timer := time.NewTimer(duration)

@@ -129,11 +129,11 @@ type result struct {
 }
 
 // check fails the test unless the caller got the answer that was committed. If the outcome of the
-// commit is unknown, the caller may get ErrInterrupted instead. The request never runs again.
+// commit is unknown, the caller may get ErrOutcomeUnknown instead. The request never runs again.
 func (r result) check(t *testing.T, isUnknown bool) {
 	t.Helper()
 	if r.err != nil {
-		if !isUnknown || !errors.Is(r.err, core.ErrInterrupted) {
+		if !isUnknown || !errors.Is(r.err, core.ErrOutcomeUnknown) {
 			t.Errorf("another caller: %v", r.err)
 		}
 		return

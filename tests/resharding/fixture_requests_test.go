@@ -38,7 +38,7 @@ func requests(h history.History) (violations []string) {
 		}
 		for _, a := range q.Answers {
 			if a.Outcome == history.Interrupted && !uncertain[key] {
-				violations = append(violations, fmt.Sprintf("%s: process %d got ErrInterrupted, and the commit succeeded", key, a.Process))
+				violations = append(violations, fmt.Sprintf("%s: process %d got ErrOutcomeUnknown, and the commit succeeded", key, a.Process))
 			}
 		}
 	}

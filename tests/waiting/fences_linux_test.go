@@ -66,7 +66,7 @@ func TestFencesRiseAtFullSpeed(t *testing.T) {
 					callers.Go(func() {
 						for !suite.IsClosed(stop) {
 							err := locks.Do(t.Context(), theKey, func(ctx context.Context) error {
-								lease, _ := core.FromContext(ctx)
+								lease, _ := core.LeaseFromContext(ctx)
 								guarded.write(lease.Fence())
 								return nil
 							})

@@ -179,7 +179,7 @@ func (s *soakWorker) several(ctx context.Context, locks *core.Locker, id int64) 
 	defer cancel()
 	names := []string{"soak:" + strconv.Itoa(first), "soak:" + strconv.Itoa(second)}
 	return resultOf(locks.With(core.WithName("several")).DoAll(ctx, names, func(ctx context.Context) error {
-		leases := core.Leases(ctx)
+		leases := core.LeasesFromContext(ctx)
 		s.inside(first, id, leases[0], func() {
 			s.inside(second, id, leases[1], func() { sleep(rand.N(500 * time.Microsecond)) })
 		})
@@ -198,7 +198,7 @@ func (s *soakWorker) panics(ctx context.Context, locks *core.Locker, name string
 		}
 	}()
 	err = locks.Do(ctx, name, func(ctx context.Context) error {
-		lease, _ := core.FromContext(ctx)
+		lease, _ := core.LeaseFromContext(ctx)
 		section(lease)
 		panic(errPanic)
 	})

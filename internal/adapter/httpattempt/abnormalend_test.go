@@ -12,38 +12,39 @@ import (
 )
 
 // A handler that does not return sends nothing. Its outcome is unknown. Exception: the handler
-// has decided DropAnswer, or Uncertain denies it and no status is written that is stored.
+// has decided EndAbort, or Unknown denies it and no status is written that is stored.
 func TestOutcomeIsUnknownIfTheHandlerDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	never := func(core.Failure) bool { return false }
-	uncertain, free := newEndpoint(t, locks, Settings[*http.Request]{}), newEndpoint(t, locks, Settings[*http.Request]{Uncertain: never})
+	uncertain, free := newEndpoint(t, locks, Settings[*http.Request]{}), newEndpoint(t, locks, Settings[*http.Request]{Unknown: never})
 	ends := map[string]func(){
 		"panic": func() { panic("crash") }, "abort": func() { panic(http.ErrAbortHandler) }, "Goexit": runtime.Goexit,
 	}
 	for name, test := range map[string]struct {
 		handler func(run)
 		next    error // by default
-		freed   error // if Uncertain returns false
+		freed   error // if Unknown returns false
 	}{
-		"nothing":         {func(run) {}, core.ErrInterrupted, errRuns},
-		"another status":  {func(r run) { r.answers(500) }, core.ErrInterrupted, errRuns},
-		"a 503":           {func(r run) { r.answers(503) }, core.ErrInterrupted, errRuns},
-		"a stored status": {func(r run) { r.answers(201) }, core.ErrInterrupted, core.ErrInterrupted},
-		"a disconnect":    {func(r run) { r.cancel() }, core.ErrInterrupted, errRuns},
-		"a bypass":        {func(r run) { r.x.Bypass(200) }, core.ErrInterrupted, core.ErrInterrupted},
-		"a hijack":        {func(r run) { r.takesOver() }, core.ErrInterrupted, core.ErrInterrupted},
-		"DropAnswer": {func(r run) {
-			r.decides(core.DropAnswer)
+		"nothing":         {func(run) {}, core.ErrOutcomeUnknown, errRuns},
+		"another status":  {func(r run) { r.answers(500) }, core.ErrOutcomeUnknown, errRuns},
+		"a 503":           {func(r run) { r.answers(503) }, core.ErrOutcomeUnknown, errRuns},
+		"a stored status": {func(r run) { r.answers(201) }, core.ErrOutcomeUnknown, core.ErrOutcomeUnknown},
+		"a disconnect":    {func(r run) { r.cancel() }, core.ErrOutcomeUnknown, errRuns},
+		"a bypass":        {func(r run) { r.x.Bypass(200) }, core.ErrOutcomeUnknown, core.ErrOutcomeUnknown},
+		"a hijack":        {func(r run) { r.takesOver() }, core.ErrOutcomeUnknown, core.ErrOutcomeUnknown},
+		"EndAbort": {func(r run) {
+			r.decides(core.EndAbort)
 			r.answers(201)
 		}, errRuns, errRuns},
-		"NoEffect":                  {func(r run) { r.decides(core.NoEffect) }, errRuns, errRuns},
-		"NoEffect, a stored status": {func(r run) { r.decides(core.NoEffect); r.answers(201) }, core.ErrInterrupted, core.ErrInterrupted},
-		"NoEffect, a hijack":        {func(r run) { r.decides(core.NoEffect); r.takesOver() }, core.ErrInterrupted, core.ErrInterrupted},
-		"NoEffect, a chosen status": {func(r run) { r.decides(core.NoEffect); r.x.Imply(201) }, core.ErrInterrupted, errRuns},
-		"NoEffect, and its end":     {func(r run) { r.decides(core.NoEffect); r.decides(core.Undecided) }, core.ErrInterrupted, errRuns},
-		"StoreAnswer":               {func(r run) { r.decides(core.StoreAnswer) }, core.ErrInterrupted, core.ErrInterrupted},
-		"Uncertain":                 {func(r run) { r.decides(core.Uncertain) }, core.ErrInterrupted, core.ErrInterrupted},
+		"EndNoEffect":                  {func(r run) { r.decides(core.EndNoEffect) }, errRuns, errRuns},
+		"EndNoEffect, a stored status": {func(r run) { r.decides(core.EndNoEffect); r.answers(201) }, core.ErrOutcomeUnknown, core.ErrOutcomeUnknown},
+		"EndNoEffect, a hijack":        {func(r run) { r.decides(core.EndNoEffect); r.takesOver() }, core.ErrOutcomeUnknown, core.ErrOutcomeUnknown},
+		"EndNoEffect, a chosen status": {func(r run) { r.decides(core.EndNoEffect); r.x.Imply(201) }, core.ErrOutcomeUnknown, errRuns},
+		"EndNoEffect, and its end":     {func(r run) { r.decides(core.EndNoEffect); r.decides(core.EndUndecided) }, core.ErrOutcomeUnknown, errRuns},
+		"EndCommit":                    {func(r run) { r.decides(core.EndCommit) }, core.ErrOutcomeUnknown, core.ErrOutcomeUnknown},
+		"EndDone":                      {func(r run) { r.decides(core.EndDone) }, core.ErrOutcomeUnknown, core.ErrOutcomeUnknown},
+		"EndUnknown":                   {func(r run) { r.decides(core.EndUnknown) }, core.ErrOutcomeUnknown, core.ErrOutcomeUnknown},
 	} {
 		for how, end := range ends {
 			for endpoint, want := range map[*Endpoint[*http.Request]]error{uncertain: test.next, free: test.freed} {
@@ -85,7 +86,7 @@ func TestStoredPanics(t *testing.T) {
 				panic("crash")
 			}
 		})
-		if got := next(t, endpoint, name, nil); !errors.Is(got, core.ErrInterrupted) {
+		if got := next(t, endpoint, name, nil); !errors.Is(got, core.ErrOutcomeUnknown) {
 			t.Errorf("%s: next: %v", name, got)
 		}
 	}

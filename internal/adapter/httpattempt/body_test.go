@@ -28,12 +28,12 @@ func TestBodyThatBreaksOff(t *testing.T) {
 		with int // the status of the answer
 	}{
 		"nothing":                    {io.EOF, false, errReplays, 400},
-		"an end, and a redirect":     {io.ErrUnexpectedEOF, false, core.ErrInterrupted, 303},
+		"an end, and a redirect":     {io.ErrUnexpectedEOF, false, core.ErrOutcomeUnknown, 303},
 		"a whole body, redirected":   {io.EOF, false, errReplays, 303},
-		"a connection that ends":     {io.ErrUnexpectedEOF, false, core.ErrInterrupted, 400},
-		"a connection that is reset": {&net.OpError{Op: "read", Err: errors.New("reset")}, false, core.ErrInterrupted, 400},
-		"a stream that is reset":     {errors.New("stream error"), true, core.ErrInterrupted, 400},
-		"an end before its length":   {errors.New("only wrote 3 bytes"), false, core.ErrInterrupted, 400},
+		"a connection that ends":     {io.ErrUnexpectedEOF, false, core.ErrOutcomeUnknown, 400},
+		"a connection that is reset": {&net.OpError{Op: "read", Err: errors.New("reset")}, false, core.ErrOutcomeUnknown, 400},
+		"a stream that is reset":     {errors.New("stream error"), true, core.ErrOutcomeUnknown, 400},
+		"an end before its length":   {errors.New("only wrote 3 bytes"), false, core.ErrOutcomeUnknown, 400},
 		"a limit of net/http":        {&http.MaxBytesError{Limit: 1}, false, errReplays, 400},
 		"a limit of a middleware":    {errors.New("413"), false, errReplays, 400},
 		"malformed content":          {gzip.ErrChecksum, false, errReplays, 400},

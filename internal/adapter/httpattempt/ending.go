@@ -5,25 +5,25 @@ import (
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
-// decide returns how the attempt ends: StoreAnswer, DropAnswer or Uncertain. status is the
+// decide returns how the attempt ends: EndCommit, EndDone, EndAbort or EndUnknown. status is the
 // status of the answer, and 0 if there is none. returned is false if the handler panicked or
 // ended its goroutine. cut is the cause if the context of the handler had ended before the
 // handler did. An answer of a handler that has not returned may lack a part, so endAbnormally
 // does not store it.
 //
-// What decides is, in this order: the handler's decision, a refusal inside, Uncertain and
+// What decides is, in this order: the handler's decision, a refusal inside, Unknown and
 // Stored.
-func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
+func (x *Exchange) decide(status int, returned bool, cut error) core.Ending {
 	switch decision := x.attempt.Decision(); decision {
-	case core.Undecided:
+	case core.EndUndecided:
 		return x.judge(status, returned, cut)
-	case core.NoEffect:
+	case core.EndNoEffect:
 		judged := x.judge(status, returned, cut)
-		if judged == core.Uncertain && !x.mayHaveEffect(status, returned) {
-			return core.DropAnswer
+		if judged == core.EndUnknown && !x.mayHaveEffect(status, returned) {
+			return core.EndAbort
 		}
 		return judged
 	default:
@@ -32,29 +32,29 @@ func (x *Exchange) decide(status int, returned bool, cut error) core.Decision {
 }
 
 // judge is decide for a handler whose decision leaves it to the answer.
-func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
+func (x *Exchange) judge(status int, returned bool, cut error) core.Ending {
 	refusal, ran := x.recorder.endsRefused(status, x.custom, x.bypassed)
 	fails := !returned || x.failed || status < http.StatusOK || status >= x.leastFailure()
 	switch {
 	case returned && refusal != nil && ran:
 		x.refusedLate = true
-		return core.Uncertain
+		return core.EndUnknown
 	case returned && refusal != nil:
 		x.refusal = refusal
-		return core.DropAnswer
+		return core.EndAbort
 	case returned && x.isCutOff(cut):
-		return core.Uncertain
+		return core.EndUnknown
 	case x.bypassed, x.recorder.hijacked:
-		return core.StoreAnswer // the status is not known, and may be a success
-	case fails && x.isUncertain(x.failure(status, returned, cut)):
-		return core.Uncertain
+		return core.EndCommit // the status is not known, and may be a success
+	case fails && x.isUnknown(x.failure(status, returned, cut)):
+		return core.EndUnknown
 	case x.failed, status == 0, !x.stored(status), fails && x.body.err() != nil:
 		if x.mayHaveEnded(cut) {
-			return core.Uncertain
+			return core.EndUnknown
 		}
-		return core.DropAnswer
+		return core.EndAbort
 	}
-	return core.StoreAnswer
+	return core.EndCommit
 }
 
 // mayHaveEnded reports whether the request may have ended in another way than its answer says,
@@ -63,9 +63,9 @@ func (x *Exchange) judge(status int, returned bool, cut error) core.Decision {
 // which may have run it by other means.
 func (x *Exchange) mayHaveEnded(cut error) bool {
 	refused, late := x.recorder.wasRefused()
-	x.refusedLate = late || refused && x.uncertain == nil
+	x.refusedLate = late || refused && x.unknown == nil
 	cutOff := cut != nil || x.recorder.wasBroken() || x.recorder.wasResent()
-	return x.recorder.runsOn() || x.refusedLate || cutOff && x.uncertain == nil
+	return x.recorder.runsOn() || x.refusedLate || cutOff && x.unknown == nil
 }
 
 // leastFailure returns the least status that is a failure: after a body that broke off, and after
@@ -77,7 +77,7 @@ func (x *Exchange) leastFailure() int {
 	return http.StatusBadRequest
 }
 
-// mayHaveEffect reports whether a handler that has decided NoEffect may have taken effect all
+// mayHaveEffect reports whether a handler that has decided EndNoEffect may have taken effect all
 // the same: it still runs, its answer was begun to be sent, or it has answered with a status
 // that is stored, and then panicked.
 func (x *Exchange) mayHaveEffect(status int, returned bool) bool {
@@ -86,20 +86,20 @@ func (x *Exchange) mayHaveEffect(status int, returned bool) bool {
 	return wasSent || x.recorder.runsOn() || !returned && chosen != 0 && x.stored(chosen)
 }
 
-// isUncertain calls the function Uncertain, or returns its default.
-func (x *Exchange) isUncertain(f core.Failure) bool {
+// isUnknown calls the function Unknown, or returns its default.
+func (x *Exchange) isUnknown(f core.Failure) bool {
 	switch {
-	case x.uncertain != nil:
-		return x.uncertain(f)
+	case x.unknown != nil:
+		return x.unknown(f)
 	case f.Panic, f.Status == 0, x.body.err() != nil:
 		return true
-	case record.Uncertain(f.Status):
+	case answer.Unknown(f.Status):
 		return !x.stored(f.Status)
 	}
 	return x.timedOut // whatever an error handler made of it
 }
 
-// failure returns the Failure for Uncertain.
+// failure returns the Failure for Unknown.
 func (x *Exchange) failure(status int, returned bool, cut error) core.Failure {
 	f := core.Failure{Status: status, Panic: !returned, Err: x.err}
 	if f.Err == nil {

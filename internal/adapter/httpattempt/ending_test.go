@@ -10,7 +10,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 )
 
-// Uncertain gets each failure, and no success. It decides before Stored, and after the handler.
+// Unknown gets each failure, and no success. It decides before Stored, and after the handler.
 func TestUncertainGetsFailures(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -36,12 +36,12 @@ func TestUncertainGetsFailures(t *testing.T) {
 			r.x.SetError(broken)
 			r.answers(500)
 		}, []core.Failure{{Status: 500, Err: broken}}},
-		"a decision": {func(r run) { r.decides(core.StoreAnswer); r.answers(500) }, nil},
+		"a decision": {func(r run) { r.decides(core.EndCommit); r.answers(500) }, nil},
 		"a bypass":   {func(r run) { r.answers(500); r.x.Bypass(200) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []core.Failure
-			endpoint := newEndpoint(t, locks, Settings[*http.Request]{Uncertain: func(f core.Failure) bool {
+			endpoint := newEndpoint(t, locks, Settings[*http.Request]{Unknown: func(f core.Failure) bool {
 				got = append(got, f)
 				return true
 			}})
@@ -50,14 +50,14 @@ func TestUncertainGetsFailures(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, test.want)
 			}
 			later := next(t, endpoint, name, first)
-			if isUnknown := errors.Is(later, core.ErrInterrupted); isUnknown != (test.want != nil) {
+			if isUnknown := errors.Is(later, core.ErrOutcomeUnknown); isUnknown != (test.want != nil) {
 				t.Errorf("next: %v", later)
 			}
 		})
 	}
 }
 
-// If Uncertain is not set, an answer that Stored stores has a known outcome. If Uncertain is
+// If Unknown is not set, an answer that Stored stores has a known outcome. If Unknown is
 // set, it decides first.
 func TestUncertainDecidesBeforeStored(t *testing.T) {
 	t.Parallel()
@@ -69,15 +69,15 @@ func TestUncertainDecidesBeforeStored(t *testing.T) {
 		want      error
 	}{
 		"by default, stored":     {nil, true, errReplays},
-		"by default, not stored": {nil, false, core.ErrInterrupted},
-		"uncertain, stored":      {always(true), true, core.ErrInterrupted},
-		"uncertain, not stored":  {always(true), false, core.ErrInterrupted},
+		"by default, not stored": {nil, false, core.ErrOutcomeUnknown},
+		"uncertain, stored":      {always(true), true, core.ErrOutcomeUnknown},
+		"uncertain, not stored":  {always(true), false, core.ErrOutcomeUnknown},
 		"certain, stored":        {always(false), true, errReplays},
 		"certain, not stored":    {always(false), false, errRuns},
 	} {
 		t.Run(name, func(t *testing.T) {
 			endpoint := newEndpoint(t, locks, Settings[*http.Request]{
-				Uncertain: test.uncertain, Stored: func(int) bool { return test.stored },
+				Unknown: test.uncertain, Stored: func(int) bool { return test.stored },
 			})
 			first := runOnce(t, endpoint, name, func(r run) { r.answers(500) })
 			if got := next(t, endpoint, name, first); !errors.Is(got, test.want) {
@@ -87,15 +87,15 @@ func TestUncertainDecidesBeforeStored(t *testing.T) {
 	}
 }
 
-// If Uncertain panics, the outcome is unknown.
+// If Unknown panics, the outcome is unknown.
 func TestUncertainPanics(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	for name, end := range map[string]func(){"the handler returns": func() {}, "the handler panics": func() { panic("crash") }} {
 		calls := 0
-		endpoint := newEndpoint(t, locks, Settings[*http.Request]{Uncertain: func(core.Failure) bool {
+		endpoint := newEndpoint(t, locks, Settings[*http.Request]{Unknown: func(core.Failure) bool {
 			if calls++; calls == 1 {
-				panic("Uncertain")
+				panic("Unknown")
 			}
 			return false
 		}})
@@ -103,7 +103,7 @@ func TestUncertainPanics(t *testing.T) {
 			r.answers(503)
 			end()
 		})
-		if got := next(t, endpoint, name, nil); !errors.Is(got, core.ErrInterrupted) {
+		if got := next(t, endpoint, name, nil); !errors.Is(got, core.ErrOutcomeUnknown) {
 			t.Errorf("%s: next: %v", name, got)
 		}
 	}

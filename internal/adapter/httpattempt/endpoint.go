@@ -10,8 +10,8 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
-	"github.com/reqlock/reqlock/internal/adapter/record"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // An Endpoint makes the requests of a route idempotent. It is safe for concurrent use.
@@ -20,7 +20,7 @@ type Endpoint[R any] struct {
 	key      core.KeyFunc[R]
 	body     BodyFunc[R]
 	settings Settings[R]
-	filter   record.Filter
+	filter   answer.Filter
 	// uncovered is nil if the application has chosen the methods.
 	uncovered *uncovered
 	wait      *httpreply.WaitCheck
@@ -55,7 +55,7 @@ func New[R any](
 		key:       key,
 		body:      body,
 		settings:  s,
-		filter:    record.Filter{}.Also(s.ReplayedHeaders...),
+		filter:    answer.Filter{}.Also(s.ReplayedHeaders...),
 		uncovered: missed,
 		wait:      httpreply.NewWaitCheck(a, l),
 		mistakes:  httpkey.NewMistakeCheck(a, l),
@@ -71,7 +71,7 @@ func New[R any](
 // observer gets a warning, once for each pattern.
 //
 // If the error is core.ErrSkip, the request runs as without Idempotent. Any other error
-// refuses the request: core.OutcomeOf knows the error, or the server caused it.
+// refuses the request: core.RefusalOf knows the error, or the server caused it.
 func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (*Exchange, error) {
 	e.wait.Check(r)
 	if !e.covers(r) {
@@ -99,9 +99,9 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 	if err != nil {
 		return nil, err
 	}
-	x := &Exchange{attempt: attempt, filter: e.filter, uncertain: e.settings.Uncertain, stored: e.settings.Stored, custom: e.settings.custom}
+	x := &Exchange{attempt: attempt, filter: e.filter, unknown: e.settings.Unknown, stored: e.settings.Stored, custom: e.settings.custom}
 	if replay, done := attempt.Replay(); done {
-		if x.answer, err = record.Decode(replay); err != nil {
+		if x.answer, err = answer.Decode(replay); err != nil {
 			// The handler has run, even if its record cannot be read.
 			return nil, &core.Error{Kind: core.ErrUnreplayable, Cause: err}
 		}

@@ -111,7 +111,7 @@ func TestRefusedRequest(t *testing.T) {
 		if x != nil || !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
-		if _, known := core.OutcomeOf(err); !known && !errors.Is(err, core.ErrSkip) {
+		if _, known := core.RefusalOf(err); !known && !errors.Is(err, core.ErrSkip) {
 			t.Errorf("%s: no outcome of %v", name, err)
 		}
 	}

@@ -5,19 +5,19 @@ import (
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // An Exchange is one request and its answer: the stored answer, or the answer that the
 // handler will give. Only the goroutine of the request may use it.
 type Exchange struct {
-	attempt   *core.Attempt
-	filter    record.Filter
-	uncertain func(core.Failure) bool
-	stored    func(status int) bool
-	custom    bool          // the application has set uncertain or stored
-	answer    record.Answer // if replayed
-	replayed  bool
+	attempt  *core.Attempt
+	filter   answer.Filter
+	unknown  func(core.Failure) bool
+	stored   func(status int) bool
+	custom   bool          // the application has set unknown or stored
+	answer   answer.Answer // if replayed
+	replayed bool
 
 	recorder *Recorder
 	pass     Pass  // the context of the handler
@@ -58,7 +58,7 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 		}
 	}()
 	leased = x.attempt.Lease().Context()
-	x.recorder = newRecorder(w, x.filter, x.attempt.MaxRecord())
+	x.recorder = newRecorder(w, x.filter, x.attempt.MaxAnswer())
 	x.outer = passOf(r.Context())
 	x.pass = Pass{Context: leased, recorder: x.recorder}
 	running := r.WithContext(&x.pass) //nolint:contextcheck // derived from the request's by Begin
@@ -109,7 +109,7 @@ func (x *Exchange) Imply(status int) { x.implied = status }
 func (x *Exchange) Fail(status int) { x.failed, x.left = !x.recorder.answered(), status }
 
 // SetError reports an error that the handler has given to its framework. Of several errors,
-// Uncertain gets the last one.
+// Unknown gets the last one.
 func (x *Exchange) SetError(err error) {
 	x.err = err
 	x.NoteTimeout(err)
@@ -138,50 +138,53 @@ func (x *Exchange) Bypass(status int) { x.bypassed, x.around = true, status }
 // not store it: the Locker's observer receives that error. cut is the cause if the handler's
 // context had ended before the handler returned. The error is that of CutOff.
 func (x *Exchange) end(ctx context.Context, cut error) error {
-	answer, replayable := x.recorder.result(x.implied)
-	status := x.status(answer.Status, true)
+	given, replayable := x.recorder.result(x.implied)
+	status := x.status(given.Status, true)
 	decision := x.decide(status, true, cut)
 	switch decision {
 	default:
 		x.outer.Break()
-		_ = x.attempt.InterruptCause(ctx, x.unknownCause(status, true, cut))
-	case core.DropAnswer:
+		_ = x.attempt.Unknown(ctx, x.unknownCause(status, true, cut))
+	case core.EndAbort:
 		_ = x.attempt.Abort(ctx)
-	case core.StoreAnswer:
+	case core.EndDone:
+		_ = x.attempt.Done(ctx)
+		return nil
+	case core.EndCommit:
 		if !replayable || x.failed || x.bypassed {
-			_ = x.attempt.Seal(ctx)
+			_ = x.attempt.Done(ctx)
 		} else {
-			_ = x.attempt.CommitOwned(ctx, record.Encode(nil, answer))
+			_ = x.attempt.CommitOwned(ctx, answer.Encode(nil, given))
 		}
 		return nil
 	}
 	if x.failed || !x.isCutOff(cut) {
 		return nil // there is an answer, or a middleware outside gives it
 	}
-	return x.attempt.CutOff(cut, decision == core.DropAnswer)
+	return x.attempt.CutOff(cut, decision == core.EndAbort)
 }
 
 // endAbnormally ends the attempt of a handler that has not returned. It also ends the attempt
-// if Uncertain or Stored has panicked.
+// if Unknown or Stored has panicked.
 func (x *Exchange) endAbnormally(ctx context.Context, returned bool, cut error) {
 	if x.recorder == nil {
 		_ = x.attempt.Abort(ctx) // the outer writer has panicked, before the handler
 		return
 	}
 	x.recorder.close()
-	cause, frees := errDeciderPanicked, false // stay if Uncertain or Stored panics now
+	cause, frees := errDeciderPanicked, false // stay if Unknown or Stored panics now
 	defer func() {
 		if frees {
 			_ = x.attempt.Abort(ctx)
 			return
 		}
-		_ = x.attempt.InterruptCause(ctx, cause)
+		_ = x.attempt.Unknown(ctx, cause)
 	}()
 	if returned {
 		return
 	}
-	answer, _ := x.recorder.result(0)
-	status := x.status(answer.Status, false)
-	frees = x.decide(status, false, cut) == core.DropAnswer
+	given, _ := x.recorder.result(0)
+	status := x.status(given.Status, false)
+	frees = x.decide(status, false, cut) == core.EndAbort
 	cause = x.unknownCause(status, false, cut)
 }

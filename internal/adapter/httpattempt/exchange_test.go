@@ -10,7 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // What the next request with the key gets, besides an error.
@@ -24,7 +24,7 @@ var (
 func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 	t.Parallel()
 	const outside = 0 // an outer middleware answers
-	endpoint := newEndpoint(t, locktest.New(t, core.WithMaxRecord(1000)).Locker, Settings[*http.Request]{})
+	endpoint := newEndpoint(t, locktest.New(t, core.WithMaxAnswer(1000)).Locker, Settings[*http.Request]{})
 	for name, test := range map[string]struct {
 		handler func(run)
 		status  int
@@ -35,37 +35,37 @@ func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 		"nothing":              {func(run) {}, outside, errReplays},
 		"another status":       {func(r run) { r.answers(503) }, 503, errRuns},
 		"a 409":                {func(r run) { r.answers(409) }, 409, errRuns},
-		"a failure's status":   {func(r run) { r.answers(500) }, 500, core.ErrInterrupted},
-		"a 499":                {func(r run) { r.answers(499) }, 499, core.ErrInterrupted},
-		"a gateway's failure":  {func(r run) { r.answers(502) }, 502, core.ErrInterrupted},
-		"a gateway's deadline": {func(r run) { r.answers(504) }, 504, core.ErrInterrupted},
-		"another status, StoreAnswer": {func(r run) {
-			r.decides(core.StoreAnswer)
+		"a failure's status":   {func(r run) { r.answers(500) }, 500, core.ErrOutcomeUnknown},
+		"a 499":                {func(r run) { r.answers(499) }, 499, core.ErrOutcomeUnknown},
+		"a gateway's failure":  {func(r run) { r.answers(502) }, 502, core.ErrOutcomeUnknown},
+		"a gateway's deadline": {func(r run) { r.answers(504) }, 504, core.ErrOutcomeUnknown},
+		"another status, EndCommit": {func(r run) {
+			r.decides(core.EndCommit)
 			r.answers(500)
 		}, 500, errReplays},
-		"a stored status, DropAnswer": {func(r run) {
-			r.decides(core.DropAnswer)
+		"a stored status, EndAbort": {func(r run) {
+			r.decides(core.EndAbort)
 			r.answers(201)
 		}, 201, errRuns},
-		"a stored status, Uncertain": {func(r run) {
-			r.decides(core.Uncertain)
+		"a stored status, EndUnknown": {func(r run) {
+			r.decides(core.EndUnknown)
 			r.answers(201)
-		}, 201, core.ErrInterrupted},
-		"another status, DropAnswer": {func(r run) {
-			r.decides(core.DropAnswer)
+		}, 201, core.ErrOutcomeUnknown},
+		"another status, EndAbort": {func(r run) {
+			r.decides(core.EndAbort)
 			r.answers(500)
 		}, 500, errRuns},
 		"an implied status that is not stored": {func(r run) { r.x.Imply(503) }, outside, errRuns},
-		"an implied 500":                       {func(r run) { r.x.Imply(500) }, outside, core.ErrInterrupted},
-		"a failure":                            {func(r run) { r.x.Fail(0) }, outside, core.ErrInterrupted},
-		"a failure, 500":                       {func(r run) { r.x.Fail(500) }, outside, core.ErrInterrupted},
+		"an implied 500":                       {func(r run) { r.x.Imply(500) }, outside, core.ErrOutcomeUnknown},
+		"a failure":                            {func(r run) { r.x.Fail(0) }, outside, core.ErrOutcomeUnknown},
+		"a failure, 500":                       {func(r run) { r.x.Fail(500) }, outside, core.ErrOutcomeUnknown},
 		"a failure, 402":                       {func(r run) { r.x.Fail(402) }, outside, errRuns},
-		"a failure, DropAnswer": {func(r run) {
-			r.decides(core.DropAnswer)
+		"a failure, EndAbort": {func(r run) {
+			r.decides(core.EndAbort)
 			r.x.Fail(0)
 		}, outside, errRuns},
-		"a failure, StoreAnswer": {func(r run) {
-			r.decides(core.StoreAnswer)
+		"a failure, EndCommit": {func(r run) {
+			r.decides(core.EndCommit)
 			r.x.Fail(0)
 		}, outside, core.ErrUnreplayable},
 		"a failure after an answer": {func(r run) {
@@ -95,39 +95,39 @@ func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 			_, _ = io.Copy(r, strings.NewReader(strings.Repeat("b", 1000)))
 		}, 201, core.ErrUnreplayable},
 
-		"a failure, NoEffect": {func(r run) {
-			r.decides(core.NoEffect)
+		"a failure, EndNoEffect": {func(r run) {
+			r.decides(core.EndNoEffect)
 			r.answers(500)
 		}, 500, errRuns},
-		"a stored status, NoEffect": {func(r run) {
-			r.decides(core.NoEffect)
+		"a stored status, EndNoEffect": {func(r run) {
+			r.decides(core.EndNoEffect)
 			r.answers(201)
 		}, 201, errReplays},
-		"a flushed failure, NoEffect": {func(r run) {
-			r.decides(core.NoEffect)
+		"a flushed failure, EndNoEffect": {func(r run) {
+			r.decides(core.EndNoEffect)
 			r.answers(500)
 			r.Flush()
-		}, 500, core.ErrInterrupted},
-		"a hijack, NoEffect": {func(r run) {
-			r.decides(core.NoEffect)
+		}, 500, core.ErrOutcomeUnknown},
+		"a hijack, EndNoEffect": {func(r run) {
+			r.decides(core.EndNoEffect)
 			r.takesOver()
 		}, outside, core.ErrUnreplayable},
-		"a failure, after the end of NoEffect": {func(r run) {
-			r.decides(core.NoEffect)
-			r.decides(core.Undecided)
+		"a failure, after the end of EndNoEffect": {func(r run) {
+			r.decides(core.EndNoEffect)
+			r.decides(core.EndUndecided)
 			r.answers(500)
-		}, 500, core.ErrInterrupted},
-		"a failure of a second run, after the end of NoEffect": {func(r run) {
-			r.decides(core.NoEffect)
-			r.decides(core.Undecided)
-			r.decides(core.NoEffect)
+		}, 500, core.ErrOutcomeUnknown},
+		"a failure of a second run, after the end of EndNoEffect": {func(r run) {
+			r.decides(core.EndNoEffect)
+			r.decides(core.EndUndecided)
+			r.decides(core.EndNoEffect)
 			r.answers(500)
-		}, 500, core.ErrInterrupted},
-		"no answer after the end of the context, NoEffect": {func(r run) {
-			r.decides(core.NoEffect)
+		}, 500, core.ErrOutcomeUnknown},
+		"no answer after the end of the context, EndNoEffect": {func(r run) {
+			r.decides(core.EndNoEffect)
 			r.cancel()
 		}, outside, errRuns},
-		"a disconnect": {func(r run) { r.cancel() }, outside, core.ErrInterrupted},
+		"a disconnect": {func(r run) { r.cancel() }, outside, core.ErrOutcomeUnknown},
 		"a disconnect and a stored status": {func(r run) {
 			r.cancel()
 			r.answers(201)
@@ -135,27 +135,27 @@ func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 		"a disconnect and another status": {func(r run) {
 			r.cancel()
 			r.answers(503)
-		}, 503, core.ErrInterrupted},
+		}, 503, core.ErrOutcomeUnknown},
 		"a disconnect and a 500": {func(r run) {
 			r.cancel()
 			r.answers(500)
-		}, 500, core.ErrInterrupted},
-		"a disconnect, StoreAnswer": {func(r run) {
+		}, 500, core.ErrOutcomeUnknown},
+		"a disconnect, EndCommit": {func(r run) {
 			r.cancel()
-			r.decides(core.StoreAnswer)
+			r.decides(core.EndCommit)
 		}, outside, errReplays},
-		"a disconnect, DropAnswer": {func(r run) {
+		"a disconnect, EndAbort": {func(r run) {
 			r.cancel()
-			r.decides(core.DropAnswer)
+			r.decides(core.EndAbort)
 		}, outside, errRuns},
 		"a disconnect and a failure": {func(r run) {
 			r.cancel()
 			r.x.Fail(402)
-		}, outside, core.ErrInterrupted},
+		}, outside, core.ErrOutcomeUnknown},
 		"a disconnect and an implied status": {func(r run) {
 			r.cancel()
 			r.x.Imply(200)
-		}, outside, core.ErrInterrupted},
+		}, outside, core.ErrOutcomeUnknown},
 		"a disconnect and a bypass": {func(r run) {
 			r.cancel()
 			r.x.Bypass(200)
@@ -197,7 +197,7 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 func TestNoWriteWithoutBody(t *testing.T) {
 	t.Parallel()
 	first, replayed := &countingWriter{httptest.NewRecorder(), 0}, &countingWriter{httptest.NewRecorder(), 0}
-	rec := newRecorder(first, record.Filter{}, plenty)
+	rec := newRecorder(first, answer.Filter{}, plenty)
 	rec.WriteHeader(http.StatusNoContent)
 	rec.close()
 	answer, _ := rec.result(0)

@@ -27,7 +27,7 @@ func (r run) answers(status int) {
 }
 
 // decides decides the attempt.
-func (r run) decides(d core.Decision) { r.attempt.Decide(d) }
+func (r run) decides(d core.Ending) { r.attempt.Decide(d) }
 
 // takesOver hijacks the connection.
 func (r run) takesOver() {

@@ -4,16 +4,16 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // changed returns the replayable fields of the header after, without those that have the
 // same values in before: outer middlewares set these for each request. Fields that describe
 // the answer are always included.
-func changed(f record.Filter, before, after http.Header) http.Header {
+func changed(f answer.Filter, before, after http.Header) http.Header {
 	kept := f.Replayable(after)
 	for name, old := range f.Replayable(before) {
-		if values, there := kept[name]; there && !record.OfAnswer(name) && slices.Equal(values, old) {
+		if values, there := kept[name]; there && !answer.OfAnswer(name) && slices.Equal(values, old) {
 			delete(kept, name)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // IsLoss reports whether an error says that the lease of a handler has ended. A refusal does not.
 func IsLoss(err error) bool {
-	outcome, _ := core.OutcomeOf(err)
+	outcome, _ := core.RefusalOf(err)
 	return outcome.Code == "lease_lost"
 }
 

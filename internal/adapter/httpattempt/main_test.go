@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -30,7 +30,7 @@ const plenty = 1 << 20
 // Exchange does.
 func recording(h http.HandlerFunc, limit int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		rec := newRecorder(w, record.Filter{}, limit)
+		rec := newRecorder(w, answer.Filter{}, limit)
 		h(rec, r)
 		rec.close()
 		rec.send()

@@ -7,9 +7,9 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
-	"github.com/reqlock/reqlock/internal/adapter/record"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/answer"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // EndpointKey returns the key of the attempts at a request: see core.EndpointKey. See
@@ -39,21 +39,29 @@ func PathEndpointKey(a registration.Adapter, method, path string, parts []string
 	return EndpointKey(a, method, path, parts)
 }
 
-// Answer returns an answer as Run stores it: with the headers that a replay has. replayed
+// NewAnswer returns an answer as Run stores it: with the headers that a replay has. replayed
 // names more of them, as Settings.ReplayedHeaders.
-func Answer(a registration.Adapter, status int, header http.Header, body []byte, replayed []string) (core.Record, error) {
+func NewAnswer(a registration.Adapter, status int, header http.Header, body []byte, replayed []string) (core.Answer, error) {
+	encoded, err := encode(status, header, body, replayed)
+	if err != nil {
+		return core.Answer{}, fmt.Errorf("reqlock: %s: NewAnswer: %w", a, err)
+	}
+	return bridge.NewAnswer(encoded).(core.Answer), nil //nolint:forcetypeassert // see bridge
+}
+
+// encode encodes the answer of NewAnswer.
+func encode(status int, header http.Header, body []byte, replayed []string) ([]byte, error) {
 	if status < http.StatusOK || status > 999 {
-		return core.Record{}, fmt.Errorf("reqlock: %s: Answer: %d is no status of an answer: use 200 to 999", a, status)
+		return nil, fmt.Errorf("%d is no status of an answer: use 200 to 999", status)
 	}
 	if len(body) > 0 && !hasBody(status) {
-		return core.Record{}, fmt.Errorf("reqlock: %s: Answer: an answer with the status %d has no body", a, status)
+		return nil, fmt.Errorf("an answer with the status %d has no body", status)
 	}
 	for _, name := range replayed {
-		if record.NeverReplayed(name) {
-			return core.Record{}, fmt.Errorf("reqlock: %s: Answer: the header %q is never replayed", a, name)
+		if answer.NeverReplayed(name) {
+			return nil, fmt.Errorf("the header %q is never replayed", name)
 		}
 	}
-	kept := record.Filter{}.Also(replayed...).Replayable(header)
-	encoded := record.Encode(nil, record.Answer{Status: status, Header: kept, Body: body})
-	return answer.New(encoded), nil
+	kept := answer.Filter{}.Also(replayed...).Replayable(header)
+	return answer.Encode(nil, answer.Answer{Status: status, Header: kept, Body: body}), nil
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/record"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/answer"
 )
@@ -47,12 +46,12 @@ func TestAnswerOfAnOperator(t *testing.T) {
 		"location": {"/7"}, "Set-Cookie": {"secret"}, "X-Own": {"own"}, "X-Other": {"other"}, "Connection": {"Location2"},
 	}
 	body := []byte("paid")
-	got, err := Answer("ginlock", http.StatusCreated, header, body, []string{"x-own"})
+	got, err := encode(http.StatusCreated, header, body, []string{"x-own"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	body[0] = 'x'
-	kept, err := record.Decode(answer.Bytes(got))
+	kept, err := answer.Decode(got)
 	if err != nil || kept.Status != http.StatusCreated || string(kept.Body) != "paid" ||
 		len(kept.Header) != 2 || kept.Header.Get("Location") != "/7" || kept.Header.Get("X-Own") != "own" {
 		t.Errorf("%+v, %v", kept, err)
@@ -71,13 +70,13 @@ func TestAnswerOfAnOperator(t *testing.T) {
 		`the header "" is never replayed`:                 answerError(200, nil, "X-Own", ""),
 		`the header "Idempotent-Replayed" is never repla`: answerError(200, nil, "Idempotent-Replayed"),
 	} {
-		if err == nil || !strings.HasPrefix(err.Error(), "reqlock: ginlock: Answer: ") || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.HasPrefix(err.Error(), "reqlock: ginlock: NewAnswer: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
 
 func answerError(status int, body []byte, replayed ...string) error {
-	_, err := Answer("ginlock", status, nil, body, replayed)
+	_, err := NewAnswer("ginlock", status, nil, body, replayed)
 	return err
 }

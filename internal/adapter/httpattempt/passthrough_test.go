@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // plainWriter is a ResponseWriter without optional methods.
@@ -20,7 +20,7 @@ type plainWriter struct{ http.ResponseWriter }
 func TestUnsupportedMethodReturnsAnError(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()
-	rec := newRecorder(plainWriter{outer}, record.Filter{}, plenty)
+	rec := newRecorder(plainWriter{outer}, answer.Filter{}, plenty)
 	controller := http.NewResponseController(rec)
 	_, _, hijacked := controller.Hijack()
 	for name, err := range map[string]error{
@@ -48,7 +48,7 @@ func (w wrapper) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func TestMethodsOfWrappedWritersAreFound(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()
-	rec := newRecorder(wrapper{wrapper{outer}}, record.Filter{}, plenty)
+	rec := newRecorder(wrapper{wrapper{outer}}, answer.Filter{}, plenty)
 	if err := rec.FlushError(); err != nil || !outer.Flushed {
 		t.Errorf("flushed %v, %v", outer.Flushed, err)
 	}
@@ -57,7 +57,7 @@ func TestMethodsOfWrappedWritersAreFound(t *testing.T) {
 func TestHandlerCannotReachTheOuterWriter(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewRecorder()
-	var rec http.ResponseWriter = newRecorder(outer, record.Filter{}, plenty)
+	var rec http.ResponseWriter = newRecorder(outer, answer.Filter{}, plenty)
 	if _, ok := rec.(interface{ Unwrap() http.ResponseWriter }); ok {
 		t.Error("a Recorder has an Unwrap")
 	}
@@ -74,7 +74,7 @@ func TestInformationalHeadersAreNotInTheAnswer(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Outer", "1")
-		rec := newRecorder(w, record.Filter{}, plenty)
+		rec := newRecorder(w, answer.Filter{}, plenty)
 		rec.Header().Set("Link", "</style.css>")
 		rec.Header().Del("X-Outer")
 		rec.WriteHeader(http.StatusEarlyHints)

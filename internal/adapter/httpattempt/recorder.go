@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // A Recorder is the ResponseWriter of a handler whose answer is stored before it is sent.
@@ -22,7 +22,7 @@ import (
 // has one. This also holds for calls from other goroutines.
 type Recorder struct {
 	outer  http.ResponseWriter
-	filter record.Filter
+	filter answer.Filter
 	limit  int         // of a record, in bytes
 	before http.Header // the header of outer before the handler
 	header http.Header // the handler's
@@ -30,7 +30,7 @@ type Recorder struct {
 	mu            sync.Mutex
 	status        int           // 0: not written yet
 	sent          http.Header   // the header when the status was written
-	kept          record.Answer // the answer that is stored, without its body
+	kept          answer.Answer // the answer that is stored, without its body
 	room          int           // how many bytes of body fit into the record
 	declared      int64         // the Content-Length of sent, or -1
 	offered       int64         // how many bytes of body the handler has written
@@ -58,7 +58,7 @@ type Recorder struct {
 	otherError bool
 }
 
-func newRecorder(outer http.ResponseWriter, filter record.Filter, limit int) *Recorder {
+func newRecorder(outer http.ResponseWriter, filter answer.Filter, limit int) *Recorder {
 	before := outer.Header().Clone()
 	return &Recorder{outer: outer, filter: filter, limit: limit, before: before, header: before.Clone()}
 }
@@ -114,8 +114,8 @@ func (r *Recorder) begin(status int) {
 	if length, err := strconv.ParseInt(r.sent.Get("Content-Length"), 10, 64); err == nil && length >= 0 {
 		r.declared = length
 	}
-	r.kept = record.Answer{Status: status, Header: changed(r.filter, r.before, r.sent)}
-	r.room = r.limit - record.Len(r.kept)
+	r.kept = answer.Answer{Status: status, Header: changed(r.filter, r.before, r.sent)}
+	r.room = r.limit - answer.Len(r.kept)
 }
 
 // Write writes a part of the body. If no status is written yet, Write sets 200 first.

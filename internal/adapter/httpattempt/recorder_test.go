@@ -13,7 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // The stored part of an answer, and which answers cannot be replayed.
@@ -21,16 +21,16 @@ func TestResultHasThePartThatIsStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		handler    func(w *Recorder)
-		want       record.Answer
+		want       answer.Answer
 		unreplayed bool
 	}{
 		"nothing": {
 			handler: func(*Recorder) {},
-			want:    record.Answer{Status: 200, Header: http.Header{}},
+			want:    answer.Answer{Status: 200, Header: http.Header{}},
 		},
 		"a header and nothing else": {
 			handler: func(w *Recorder) { w.Header().Set("Location", "/1") },
-			want:    record.Answer{Status: 200, Header: http.Header{"Location": {"/1"}}},
+			want:    answer.Answer{Status: 200, Header: http.Header{"Location": {"/1"}}},
 		},
 		"all of an answer": {
 			handler: func(w *Recorder) {
@@ -42,7 +42,7 @@ func TestResultHasThePartThatIsStored(t *testing.T) {
 				_, _ = w.WriteString("bo")
 				_, _ = w.ReadFrom(strings.NewReader("dy"))
 			},
-			want: record.Answer{Status: 201, Header: http.Header{"Link": {"</b>", "</a>"}}, Body: []byte("body")},
+			want: answer.Answer{Status: 201, Header: http.Header{"Link": {"</b>", "</a>"}}, Body: []byte("body")},
 		},
 		"headers of those outside": {
 			handler: func(w *Recorder) {
@@ -51,31 +51,31 @@ func TestResultHasThePartThatIsStored(t *testing.T) {
 				w.Header().Add("X-Limit", "more")
 				w.WriteHeader(http.StatusOK)
 			},
-			want: record.Answer{Status: 200, Header: http.Header{"X-Limit": {"outer", "more"}}},
+			want: answer.Answer{Status: 200, Header: http.Header{"X-Limit": {"outer", "more"}}},
 		},
 		"an empty Content-Type, on purpose": {
 			handler: func(w *Recorder) { w.Header()["Content-Type"] = nil },
-			want:    record.Answer{Status: 200, Header: http.Header{"Content-Type": nil}},
+			want:    answer.Answer{Status: 200, Header: http.Header{"Content-Type": nil}},
 		},
 		"informational answers": {
 			handler: func(w *Recorder) {
 				w.WriteHeader(http.StatusEarlyHints)
 				w.WriteHeader(http.StatusNotFound)
 			},
-			want: record.Answer{Status: 404, Header: http.Header{}},
+			want: answer.Answer{Status: 404, Header: http.Header{}},
 		},
 		"no content": {
 			handler: func(w *Recorder) {
 				w.WriteHeader(http.StatusNoContent)
 				_, _ = w.Write([]byte("body"))
 			},
-			want: record.Answer{Status: 204, Header: http.Header{}},
+			want: answer.Answer{Status: 204, Header: http.Header{}},
 		},
 		"a copy that breaks off": {
 			handler: func(w *Recorder) {
 				_, _ = io.Copy(w, io.MultiReader(strings.NewReader("body"), iotest.ErrReader(errors.New("broken"))))
 			},
-			want: record.Answer{Status: 200, Header: http.Header{}, Body: []byte("body")},
+			want: answer.Answer{Status: 200, Header: http.Header{}, Body: []byte("body")},
 		},
 		"less than declared": {
 			handler: func(w *Recorder) {
@@ -89,28 +89,28 @@ func TestResultHasThePartThatIsStored(t *testing.T) {
 				w.Header().Set("Content-Length", "4")
 				_, _ = w.Write([]byte("body"))
 			},
-			want: record.Answer{Status: 200, Header: http.Header{}, Body: []byte("body")},
+			want: answer.Answer{Status: 200, Header: http.Header{}, Body: []byte("body")},
 		},
 		"two statuses": {
 			handler: func(w *Recorder) {
 				w.WriteHeader(http.StatusOK)
 				w.WriteHeader(http.StatusConflict)
 			},
-			want: record.Answer{Status: 200, Header: http.Header{}},
+			want: answer.Answer{Status: 200, Header: http.Header{}},
 		},
 		"a status after the end": {
 			handler: func(w *Recorder) {
 				w.close()
 				w.WriteHeader(http.StatusConflict)
 			},
-			want: record.Answer{Status: 200, Header: http.Header{}},
+			want: answer.Answer{Status: 200, Header: http.Header{}},
 		},
 		"nothing of what is declared, in an answer without body": {
 			handler: func(w *Recorder) {
 				w.Header().Set("Content-Length", "5")
 				w.WriteHeader(http.StatusNotModified)
 			},
-			want: record.Answer{Status: 304, Header: http.Header{}},
+			want: answer.Answer{Status: 304, Header: http.Header{}},
 		},
 		"announced trailers": {
 			handler: func(w *Recorder) {
@@ -141,7 +141,7 @@ func TestResultHasThePartThatIsStored(t *testing.T) {
 			outer.Header().Set("Content-Encoding", "gzip")
 			outer.Header().Set("X-Content-Type-Options", "nosniff")
 			outer.Header().Set("X-Limit", "outer")
-			rec := newRecorder(outer, record.Filter{}.Also("X-Limit"), plenty)
+			rec := newRecorder(outer, answer.Filter{}.Also("X-Limit"), plenty)
 			test.handler(rec)
 			rec.close()
 			got, replayable := rec.result(0)
@@ -163,7 +163,7 @@ func TestWhatIsOfTheAnswerAlone(t *testing.T) {
 	outer.Header().Set("Content-Type", "text/plain")
 	outer.Header().Set("Etag", "outer")
 	outer.Header().Set("Content-Encoding", "gzip")
-	rec := newRecorder(outer, record.Filter{}, plenty)
+	rec := newRecorder(outer, answer.Filter{}, plenty)
 	rec.Header().Set("Content-Type", "text/plain")
 	rec.Header().Del("Etag")
 	rec.WriteHeader(http.StatusOK)
@@ -193,13 +193,13 @@ func TestAnswerOverTheLimitIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"Content-Type": {"text/plain"}, "Location": {"/payments/7"}}
 	body := bytes.Repeat([]byte("b"), 3000)
-	limit := len(record.Encode(nil, record.Answer{Status: 201, Header: header, Body: body}))
+	limit := len(answer.Encode(nil, answer.Answer{Status: 201, Header: header, Body: body}))
 	for _, pieces := range []int{1, 7, 3000} {
 		for more := range 3 {
 			t.Run(fmt.Sprintf("%d pieces, %d bytes over", pieces, more), func(t *testing.T) {
 				t.Parallel()
 				outer := httptest.NewRecorder()
-				rec := newRecorder(outer, record.Filter{}, limit)
+				rec := newRecorder(outer, answer.Filter{}, limit)
 				apply(rec.Header(), nil, header)
 				rec.WriteHeader(http.StatusCreated)
 				for i := range pieces {
@@ -219,9 +219,9 @@ func TestAnswerOverTheLimitIsSentAtOnce(t *testing.T) {
 					t.Errorf("%d bytes are kept although they were sent", len(rec.body))
 				}
 				sent := outer.Body.Len()
-				answer, replayable := rec.result(0)
+				got, replayable := rec.result(0)
 				switch {
-				case more == 0 && (!replayable || sent != 0 || len(record.Encode(nil, answer)) != limit):
+				case more == 0 && (!replayable || sent != 0 || len(answer.Encode(nil, got)) != limit):
 					t.Errorf("at the limit: replayable %v, %d bytes sent", replayable, sent)
 				case more > 0 && (replayable || sent != len(body)+more):
 					t.Errorf("over the limit: replayable %v, %d bytes sent", replayable, sent)
@@ -238,7 +238,7 @@ func TestAnswerOverTheLimitIsSentAtOnce(t *testing.T) {
 // The answer of a handler with a lock may be a refusal. So its first bytes are kept, but not more.
 func TestStreamIsKeptUpToTheLongestRefusal(t *testing.T) {
 	t.Parallel()
-	rec := newRecorder(httptest.NewRecorder(), record.Filter{}, plenty)
+	rec := newRecorder(httptest.NewRecorder(), answer.Filter{}, plenty)
 	rec.inside = 1
 	rec.Flush()
 	for range 3 {
@@ -253,7 +253,7 @@ func TestWritesAfterTheHandlerHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{plenty, 1} {
 		outer := httptest.NewRecorder()
-		rec := newRecorder(outer, record.Filter{}, limit)
+		rec := newRecorder(outer, answer.Filter{}, limit)
 		_, _ = rec.Write([]byte("body"))
 		rec.close()
 		var late sync.WaitGroup

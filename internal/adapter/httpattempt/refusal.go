@@ -32,7 +32,7 @@ func (r *Recorder) note(refusal Refusal) {
 
 // endsRefused returns the refusal that is the answer of a handler that has returned, or nil. ran
 // reports whether the request may have run all the same. status is that of the answer. custom says
-// that the application has chosen which failures are uncertain or stored, and around that the
+// that the application has chosen which failures are unknown or stored, and around that the
 // answer was given without the Recorder.
 //
 // The answer is a refusal if it has the status and the body of that refusal. If it has more bytes

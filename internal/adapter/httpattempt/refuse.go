@@ -21,7 +21,7 @@ func (p *Pass) Refuse(w http.ResponseWriter, err error) {
 
 // RefusalOf returns the Refusal that httpreply.Write answers with.
 func RefusalOf(err error) Refusal {
-	o := httpreply.OutcomeOf(err)
+	o := httpreply.RefusalOf(err)
 	body := []byte{}
 	if httpreply.HasBody(o) {
 		body = httpreply.Body(o)
@@ -87,7 +87,7 @@ func (p *Pass) refuse(refusal Refusal) {
 func (p *Pass) RefusedByKey(status, size int, err error) {
 	p.set(func() {
 		r := p.recorder
-		refusal := Refusal{Status: httpreply.OutcomeOf(err).HTTP, Ours: true, Err: err, Cause: err}
+		refusal := Refusal{Status: httpreply.RefusalOf(err).HTTP, Ours: true, Err: err, Cause: err}
 		if !p.answered && r.status == status && len(r.body) == size {
 			refusal.Status, refusal.Body = status, append([]byte{}, r.body...)
 		}

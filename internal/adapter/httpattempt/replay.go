@@ -4,7 +4,7 @@ import (
 	"maps"
 	"net/http"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // Replay sends the stored answer. Its headers replace the headers of w with the same names,
@@ -12,7 +12,7 @@ import (
 // new request.
 func (x *Exchange) Replay(w http.ResponseWriter) {
 	header := w.Header()
-	maps.DeleteFunc(header, func(name string, _ []string) bool { return record.OfAnswer(name) })
+	maps.DeleteFunc(header, func(name string, _ []string) bool { return answer.OfAnswer(name) })
 	maps.Copy(header, x.answer.Header)
 	header.Set("Idempotent-Replayed", "true")
 	if _, replayed := x.answer.Header["Cache-Control"]; !replayed {

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // result returns the answer of a handler that has returned, and whether it can be replayed.
 // If the handler has set no status, the status is implied, or 200 if that is 0.
-func (r *Recorder) result(implied int) (a record.Answer, replayable bool) {
+func (r *Recorder) result(implied int) (a answer.Answer, replayable bool) {
 	a = r.kept
 	if r.status == 0 {
-		a = record.Answer{Status: implied, Header: changed(r.filter, r.before, r.header)}
+		a = answer.Answer{Status: implied, Header: changed(r.filter, r.before, r.header)}
 		if implied == 0 {
 			a.Status = http.StatusOK
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/record"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // KeyHeader is the header of the idempotency key, which a refusal of a request without a
@@ -29,17 +29,17 @@ type Settings[R any] struct {
 	// MaxBody is the maximum number of bytes of a body that is read for the fingerprint. 0
 	// means 1 MiB.
 	MaxBody int64
-	// Uncertain reports whether a failed handler leaves the outcome unknown. nil means that
+	// Unknown reports whether a failed handler leaves the outcome unknown. nil means that
 	// the outcome is unknown after a panic, after a failure without a status, by the end of a
-	// context or with a body that broke off, and after a status of record.Uncertain that Stored
+	// context or with a body that broke off, and after a status of answer.Unknown that Stored
 	// does not store.
-	Uncertain func(core.Failure) bool
-	// Stored reports whether an answer of the status is stored. nil means record.Storable.
+	Unknown func(core.Failure) bool
+	// Stored reports whether an answer of the status is stored. nil means answer.Storable.
 	Stored func(status int) bool
-	// ReplayedHeaders are replayed in addition to the headers that record.Filter selects.
+	// ReplayedHeaders are replayed in addition to the headers that answer.Filter selects.
 	ReplayedHeaders []string
 
-	custom bool // Uncertain or Stored was set
+	custom bool // Unknown or Stored was set
 }
 
 // complete checks the settings and sets the defaults.
@@ -54,16 +54,16 @@ func (s *Settings[R]) complete(a registration.Adapter) error {
 		return fmt.Errorf("reqlock: %s: the limit of a body is %d bytes, below 1", a, s.MaxBody)
 	}
 	for _, name := range s.ReplayedHeaders {
-		if record.NeverReplayed(name) {
+		if answer.NeverReplayed(name) {
 			return fmt.Errorf("reqlock: %s: the header %q is never replayed", a, name)
 		}
 	}
 	if s.MaxBody == 0 {
 		s.MaxBody = httpkey.DefaultMaxBody
 	}
-	s.custom = s.Uncertain != nil || s.Stored != nil
+	s.custom = s.Unknown != nil || s.Stored != nil
 	if s.Stored == nil {
-		s.Stored = record.Storable
+		s.Stored = answer.Storable
 	}
 	return nil
 }

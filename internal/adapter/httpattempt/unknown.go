@@ -7,10 +7,10 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// Causes of an unknown outcome, for core.Attempt.InterruptCause. They contain nothing from the
+// Causes of an unknown outcome, for core.Attempt.Unknown. They contain nothing from the
 // request, and no text of the program's errors.
 var (
-	errUncertain       = errors.New("reqlock: the handler decided Uncertain")
+	errDecidedUnknown  = errors.New("reqlock: the handler decided EndUnknown")
 	errPanicked        = errors.New("reqlock: the handler panicked or ended its goroutine")
 	errContextEnded    = errors.New("reqlock: the handler gave no answer after its context had ended")
 	errRanRefused      = errors.New("reqlock: the request ran, and was refused when it was tried again")
@@ -19,14 +19,14 @@ var (
 	errTimedOut        = errors.New("reqlock: a context of the handler had ended")
 	errBrokenBody      = errors.New("reqlock: the body of the request broke off")
 	errNoStatus        = errors.New("reqlock: the handler failed without a status")
-	errDeciderPanicked = errors.New("reqlock: the function of WithUncertain or WithStored panicked")
+	errDeciderPanicked = errors.New("reqlock: the function of WithUnknown or WithStored panicked")
 )
 
-// unknownCause returns why decide returned Uncertain. Its arguments are those of decide.
+// unknownCause returns why decide returned EndUnknown. Its arguments are those of decide.
 func (x *Exchange) unknownCause(status int, returned bool, cut error) error {
 	switch {
-	case x.attempt.Decision() == core.Uncertain:
-		return errUncertain
+	case x.attempt.Decision() == core.EndUnknown:
+		return errDecidedUnknown
 	case !returned:
 		return errPanicked
 	case x.isCutOff(cut):

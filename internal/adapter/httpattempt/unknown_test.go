@@ -14,7 +14,7 @@ import (
 // The event of an unknown outcome says what the handler did, and nothing from the request.
 func TestUnknownOutcomeSaysWhy(t *testing.T) {
 	t.Parallel()
-	panics := func(core.Failure) bool { panic("Uncertain") }
+	panics := func(core.Failure) bool { panic("Unknown") }
 	const panicked = "reqlock: the handler panicked or ended its goroutine"
 	for name, test := range map[string]struct {
 		uncertain func(core.Failure) bool
@@ -34,14 +34,14 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 		}, "reqlock: the proxy has sent the request more than once"},
 		"a panic":         {nil, func(run) { panic("secret") }, panicked},
 		"a Goexit":        {nil, func(run) { runtime.Goexit() }, panicked},
-		"a panic, stored": {nil, func(r run) { r.decides(core.StoreAnswer); panic("secret") }, panicked},
-		"a decision":      {nil, func(r run) { r.decides(core.Uncertain); r.answers(201) }, "reqlock: the handler decided Uncertain"},
+		"a panic, stored": {nil, func(r run) { r.decides(core.EndCommit); panic("secret") }, panicked},
+		"a decision":      {nil, func(r run) { r.decides(core.EndUnknown); r.answers(201) }, "reqlock: the handler decided EndUnknown"},
 		"a disconnect":    {nil, func(r run) { r.cancel() }, "reqlock: the handler gave no answer after its context had ended"},
 		"a function that panics": {
-			panics, func(r run) { r.answers(503) }, "reqlock: the function of WithUncertain or WithStored panicked",
+			panics, func(r run) { r.answers(503) }, "reqlock: the function of WithUnknown or WithStored panicked",
 		},
 		"a function that panics after a panic": {
-			panics, func(run) { panic("secret") }, "reqlock: the function of WithUncertain or WithStored panicked",
+			panics, func(run) { panic("secret") }, "reqlock: the function of WithUnknown or WithStored panicked",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 					events <- e
 				}
 			}))
-			endpoint := newEndpoint(t, locks.Locker, Settings[*http.Request]{Uncertain: test.uncertain})
+			endpoint := newEndpoint(t, locks.Locker, Settings[*http.Request]{Unknown: test.uncertain})
 			runOnce(t, endpoint, "k", test.handler)
 			if event := suite.Receive(t, "an event", events); event.Err == nil || event.Err.Error() != test.want {
 				t.Errorf("%v, want %s", event.Err, test.want)

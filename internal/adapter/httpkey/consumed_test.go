@@ -69,7 +69,7 @@ func TestConsumedBodyIsNoMissingField(t *testing.T) {
 				}
 				test.before(r)
 				_, err := test.key.Read(r)
-				if outcome, _ := core.OutcomeOf(err); outcome.Code != want || want == mistake && outcome.HTTP != http.StatusInternalServerError {
+				if outcome, _ := core.RefusalOf(err); outcome.Code != want || want == mistake && outcome.HTTP != http.StatusInternalServerError {
 					t.Errorf("%v: %+v, want %q", err, outcome, want)
 				}
 			})
@@ -93,7 +93,7 @@ func TestConsumedBodyOnAConnection(t *testing.T) {
 				server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					before(r)
 					_, err := httpkey.JSONField("from").Read(r)
-					if outcome, _ := core.OutcomeOf(err); outcome.Code != "key_error" || r.ProtoMajor != version {
+					if outcome, _ := core.RefusalOf(err); outcome.Code != "key_error" || r.ProtoMajor != version {
 						t.Errorf("%s: %v", r.Proto, err)
 					}
 				}))

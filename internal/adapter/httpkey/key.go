@@ -124,7 +124,7 @@ func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
 // Literal returns the same key for every request.
 func Literal(key string) KeyFunc {
 	must(key != "", "Literal needs a key")
-	return func(*http.Request) (core.Key, error) { return core.NewKey(key), nil }
+	return func(*http.Request) (core.RequestKey, error) { return core.NewKey(key), nil }
 }
 
 // describe names a function and its argument in errors. kind is what the argument names in a

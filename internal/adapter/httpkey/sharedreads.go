@@ -23,7 +23,7 @@ func SharedReads[R any](method func(R) string, key core.KeyFunc[R]) core.KeyFunc
 //
 //go:noinline
 func needWait[R any](key core.KeyFunc[R]) core.KeyFunc[R] {
-	return func(r R) (core.Key, error) {
+	return func(r R) (core.RequestKey, error) {
 		k, err := key(r)
 		return k.NeedWait(), err
 	}

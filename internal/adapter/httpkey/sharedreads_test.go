@@ -23,7 +23,7 @@ func TestSharedReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lease, _ := core.FromContext(ctx); lease.Shared() != (method == "GET" || method == "HEAD") {
+		if lease, _ := core.LeaseFromContext(ctx); lease.Shared() != (method == "GET" || method == "HEAD") {
 			t.Errorf("%q: shared %v", method, lease.Shared())
 		}
 		release()

@@ -32,7 +32,7 @@ func (e *bodyTooLargeError) Unwrap() []error {
 	return []error{core.ErrBodyTooLarge, e.cause}
 }
 
-// BodyLimit returns the limit in bytes, for core.OutcomeOf.
+// BodyLimit returns the limit in bytes, for core.RefusalOf.
 func (e *bodyTooLargeError) BodyLimit() int64 { return e.limit }
 
 // bodyForKey is ReadBody for a key function, whose limit is that of MaxBody. reader is the key

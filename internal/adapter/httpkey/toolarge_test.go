@@ -50,8 +50,8 @@ func TestBodyTooLargeNamesItsLimit(t *testing.T) {
 		if !errors.Is(err, core.ErrBodyTooLarge) || err.Error() != test.want {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
-		if outcome, _ := core.OutcomeOf(err); outcome.Limit != test.limit {
-			t.Errorf("%s: the limit is %d, want %d", name, outcome.Limit, test.limit)
+		if outcome, _ := core.RefusalOf(err); outcome.MaxBody != test.limit {
+			t.Errorf("%s: the limit is %d, want %d", name, outcome.MaxBody, test.limit)
 		}
 	}
 }

@@ -9,12 +9,12 @@ import (
 // A Document is a problem document as a value, for frameworks in which the application
 // renders errors. It is safe for concurrent use.
 type Document struct {
-	outcome  core.Outcome
+	outcome  core.Refusal
 	rendered atomic.Bool
 }
 
 // NewDocument returns the problem document of an outcome.
-func NewDocument(o core.Outcome) *Document { return &Document{outcome: o} }
+func NewDocument(o core.Refusal) *Document { return &Document{outcome: o} }
 
 // MarshalJSON returns the text of the document.
 func (d *Document) MarshalJSON() ([]byte, error) {

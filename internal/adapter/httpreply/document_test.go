@@ -11,7 +11,7 @@ import (
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	o := httpreply.OutcomeOf(core.ErrBusy)
+	o := httpreply.RefusalOf(core.ErrBusy)
 	d := httpreply.NewDocument(o)
 	if text := fmt.Sprint(d); text != "busy" || d.Rendered() {
 		t.Errorf("as a text %q, rendered %v", text, d.Rendered())

@@ -25,7 +25,7 @@ type Guard struct {
 
 // NewGuard guards w for a request that did not run because of err.
 func NewGuard(w http.ResponseWriter, err error) *Guard {
-	return &Guard{ResponseWriter: w, err: err, implied: OutcomeOf(err).HTTP}
+	return &Guard{ResponseWriter: w, err: err, implied: RefusalOf(err).HTTP}
 }
 
 // NewWatch returns a Guard that records an answer and changes nothing. Finish is not for it.

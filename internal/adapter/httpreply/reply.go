@@ -12,19 +12,19 @@ import (
 // ContentType is the media type of a problem document.
 const ContentType = "application/problem+json"
 
-// OutcomeOf returns core.OutcomeOf, or 500 with the code "internal" for an
+// RefusalOf returns core.RefusalOf, or 500 with the code "internal" for an
 // error that core does not know.
-func OutcomeOf(err error) core.Outcome {
-	if o, ok := core.OutcomeOf(err); ok {
+func RefusalOf(err error) core.Refusal {
+	if o, ok := core.RefusalOf(err); ok {
 		return o
 	}
-	return core.Outcome{Code: "internal", HTTP: http.StatusInternalServerError}
+	return core.Refusal{Code: "internal", HTTP: http.StatusInternalServerError}
 }
 
 // Write answers a request that did not run, or whose handler lost its lock, because of err.
 func Write(w http.ResponseWriter, err error) {
 	noteOurs(w)
-	o := OutcomeOf(err)
+	o := RefusalOf(err)
 	ClearHeader(w.Header())
 	SetHeader(w.Header(), o)
 	if HasBody(o) {
@@ -46,7 +46,7 @@ func ClearHeader(h http.Header) {
 }
 
 // SetHeader sets the headers of an answer with or without a body.
-func SetHeader(h http.Header, o core.Outcome) {
+func SetHeader(h http.Header, o core.Refusal) {
 	h.Set("Cache-Control", "no-store")
 	h.Del("Retry-After") // says that the client may try again
 	if o.RetryAfter > 0 {
@@ -56,10 +56,10 @@ func SetHeader(h http.Header, o core.Outcome) {
 
 // HasBody reports whether an answer has a body. An answer to a client that has disconnected
 // has none.
-func HasBody(o core.Outcome) bool { return o.Code != "canceled" }
+func HasBody(o core.Refusal) bool { return o.Code != "canceled" }
 
 // Body returns the problem document of an outcome.
-func Body(o core.Outcome) []byte {
+func Body(o core.Refusal) []byte {
 	body, _ := json.Marshal(problem{ // strings and an int, which cannot fail
 		Type:   "about:blank",
 		Title:  http.StatusText(o.HTTP),
@@ -81,10 +81,10 @@ type problem struct {
 
 // detailOf returns the text for people. It names the part of the request that the client has
 // to mend, if there is one, and the limit of a body.
-func detailOf(o core.Outcome) string {
+func detailOf(o core.Refusal) string {
 	switch {
-	case o.Code == "body_too_large" && o.Limit > 0:
-		return "The request body is larger than " + strconv.FormatInt(o.Limit, 10) + " bytes."
+	case o.Code == "body_too_large" && o.MaxBody > 0:
+		return "The request body is larger than " + strconv.FormatInt(o.MaxBody, 10) + " bytes."
 	case o.Part == "":
 	case o.Code == "no_key":
 		return "The request lacks " + o.Part + ", by which it is locked."

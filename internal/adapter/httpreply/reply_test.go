@@ -38,7 +38,7 @@ func TestWrite(t *testing.T) {
 		"upgrade":        {&core.Error{Kind: core.ErrUpgrade}, 500, "upgrade", ""},
 		"hidden lease":   {&core.Error{Kind: core.ErrHiddenLease}, 500, "hidden_lease", ""},
 		"mismatch":       {core.ErrMismatch, 422, "mismatch", ""},
-		"interrupted":    {core.ErrInterrupted, 409, "outcome_unknown", ""},
+		"interrupted":    {core.ErrOutcomeUnknown, 409, "outcome_unknown", ""},
 		"unreplayable":   {core.ErrUnreplayable, 409, "completed_unreplayable", ""},
 		"not found":      {core.ErrNotFound, 404, "not_found", ""},
 		"changed":        {core.ErrChanged, 409, "changed", ""},

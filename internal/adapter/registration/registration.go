@@ -20,7 +20,7 @@ func (a Adapter) says(message string) string { return "reqlock: " + string(a) + 
 
 // KeysOf makes a KeyFunc from each key function of the named option. It panics if there is
 // none, or if one is nil.
-func KeysOf[R any, F ~func(R) (K, error), K string | core.Key](a Adapter, option string, keys []F) []core.KeyFunc[R] {
+func KeysOf[R any, F ~func(R) (K, error), K string | core.RequestKey](a Adapter, option string, keys []F) []core.KeyFunc[R] {
 	a.Must(len(keys) > 0, option+" needs a key function")
 	funcs := make([]core.KeyFunc[R], len(keys))
 	for i, key := range keys {
@@ -32,7 +32,7 @@ func KeysOf[R any, F ~func(R) (K, error), K string | core.Key](a Adapter, option
 
 // KeyOf makes a KeyFunc from the key function of a middleware. It panics if the Locker or the
 // key function is nil.
-func KeyOf[R any, K string | core.Key](a Adapter, middleware string, l *core.Locker, key func(R) (K, error)) core.KeyFunc[R] {
+func KeyOf[R any, K string | core.RequestKey](a Adapter, middleware string, l *core.Locker, key func(R) (K, error)) core.KeyFunc[R] {
 	a.Must(l != nil, middleware+" needs a locker")
 	a.Must(key != nil, middleware+" needs a key function")
 	return core.Func(key)

@@ -27,7 +27,7 @@ func (g *Gauges) Observe(e core.Event) {
 		g.active, g.waiting, g.totals = map[string]int{}, map[string]int{}, map[core.EventKind]int{}
 	}
 	g.totals[e.Kind]++
-	name := fmt.Sprint(e.Name, " ", e.Attempt)
+	name := fmt.Sprint(e.Name, " ", e.Idempotent)
 	switch e.Kind {
 	case core.Acquired:
 		g.active[name]++

@@ -45,7 +45,7 @@ const (
 	Unavailable  Outcome = "unavailable" // Redis did not answer: the effect is unknown
 	Deadline     Outcome = "deadline"    // the caller's context ended
 	Lost         Outcome = "lost"        // ErrLost
-	Interrupted  Outcome = "interrupted" // ErrInterrupted
+	Interrupted  Outcome = "interrupted" // ErrOutcomeUnknown
 	Unreplayable Outcome = "unreplayable"
 	Mismatch     Outcome = "mismatch" // ErrMismatch
 	Done         Outcome = "done"     // an Extend, Release, Commit, Seal or Abort that returned nil
@@ -57,7 +57,7 @@ func OutcomeOf(err error, success Outcome) Outcome {
 	switch {
 	case err == nil:
 		return success
-	case errors.Is(err, core.ErrInterrupted):
+	case errors.Is(err, core.ErrOutcomeUnknown):
 		return Interrupted
 	case errors.Is(err, core.ErrMismatch):
 		return Mismatch

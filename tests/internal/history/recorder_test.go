@@ -96,7 +96,7 @@ func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
 func TestOutcomeOfEachError(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]history.Outcome{
-		nil: history.Granted, core.ErrLost: history.Lost, core.ErrInterrupted: history.Interrupted, core.ErrMismatch: history.Mismatch,
+		nil: history.Granted, core.ErrLost: history.Lost, core.ErrOutcomeUnknown: history.Interrupted, core.ErrMismatch: history.Mismatch,
 		context.Canceled: history.Deadline, fmt.Errorf("%w: %w", core.ErrWaitTimeout, context.DeadlineExceeded): history.Deadline,
 		core.ErrWaitTimeout: history.WaitTimeout, core.ErrBusy: history.Busy, core.ErrUnavailable: history.Unavailable,
 		core.ErrClosed: history.Failed, errors.New("another"): history.Failed,

@@ -35,14 +35,6 @@ func (c *client) payment() (key string, policy history.Policy) {
 	return fmt.Sprintf("pay-%d", n), policy
 }
 
-// onDeath returns the policy as an option's value.
-func onDeath(policy history.Policy) core.Policy {
-	if policy == history.Rerun {
-		return core.Rerun
-	}
-	return core.Reject
-}
-
 // payOnce begins an attempt at a payment, and runs it if it must run. If the payment was
 // made before, the client sometimes uses its key for another payment, by mistake.
 func (c *client) payOnce() history.Outcome {
@@ -69,7 +61,7 @@ func (c *client) reuseKey(key string, policy history.Policy) {
 func (c *client) beginAttempt(key string, policy history.Policy, other bool) (*hold, *core.Attempt, history.Outcome) {
 	ctx := context.Background()
 	wait := max(c.upTo(payWait), time.Millisecond) // the shortest that WithWait allows
-	locks := c.locks.With(core.WithInterrupted(onDeath(policy)), core.WithWait(wait))
+	locks := c.locks.With(core.WithRerunUnknown(policy == history.Rerun), core.WithWait(wait))
 	payload := key
 	if other {
 		payload = "not " + key
@@ -96,7 +88,7 @@ func (c *client) runAttempt(h *hold, attempt *core.Attempt, policy history.Polic
 	ended := false
 	defer func() {
 		if !ended {
-			h.end(context.Background(), h.reportEndCall(history.Release, ""), attempt.Interrupt)
+			h.end(context.Background(), h.reportEndCall(history.Release, ""), func(ctx context.Context) error { return attempt.Unknown(ctx, nil) })
 		}
 	}()
 	c.work(h.lease.Context())
@@ -123,7 +115,7 @@ func (c *client) runAttempt(h *hold, attempt *core.Attempt, policy history.Polic
 
 // endAttempt commits an attempt, or ends it without an answer. If that fails, its client asks again.
 func (c *client) endAttempt(h *hold, attempt *core.Attempt, policy history.Policy) {
-	kind, record, end := history.Seal, "", attempt.Seal
+	kind, record, end := history.Seal, "", attempt.Done
 	if !c.chance(5) {
 		kind, record = history.Commit, fmt.Sprintf("%s paid by %s", h.key, h.name)
 		end = func(ctx context.Context) error { return attempt.Commit(ctx, []byte(record)) }

@@ -174,7 +174,7 @@ func (c *client) runLocked() history.Outcome {
 	call := c.report(history.Op{Kind: history.Lock, Key: key})
 	recoverInjected(func() {
 		err = lockerFor(c.locks, key).Do(ctx, key, func(ctx context.Context) error {
-			lease, _ := core.FromContext(ctx)
+			lease, _ := core.LeaseFromContext(ctx)
 			h = c.granted(call, lease) //nolint:contextcheck // it has a context of its own
 			defer func() { endCall = h.reportEndCall(history.Release, "") }()
 			c.section(h) //nolint:contextcheck // a renewal by hand does not end with the lease

@@ -122,7 +122,7 @@ func outcomeOf(ctx context.Context, err error) history.Outcome {
 		// Specific errors come before general ones.
 		{core.ErrClosed, history.Failed}, // a Locker is closed only after its clients have ended
 		{core.ErrLost, history.Lost},
-		{core.ErrInterrupted, history.Interrupted},
+		{core.ErrOutcomeUnknown, history.Interrupted},
 		{core.ErrUnreplayable, history.Unreplayable},
 		{core.ErrMismatch, history.Mismatch},
 		{core.ErrUnavailable, history.Unavailable},

@@ -1,4 +1,4 @@
-package record
+package answer
 
 import (
 	"encoding/binary"

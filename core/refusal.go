@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// An Outcome is the answer to a request that did not run, or whose handler lost its lock. It is
+// A Refusal is the answer to a request that did not run, or whose handler lost its lock. It is
 // the same on every framework. Its numbers are defined by HTTP (RFC 9110) and by gRPC's codes
 // package.
-type Outcome struct {
-	// Code names the outcome for programs: "busy" or "no_key", for example.
+type Refusal struct {
+	// Code names the refusal for programs: "busy" or "no_key", for example.
 	Code string
 	// HTTP is the status code, never a 2xx.
 	HTTP int
@@ -20,12 +20,12 @@ type Outcome struct {
 	// RetryAfter is when to retry. It is zero where a retry does not help.
 	RetryAfter time.Duration
 	// Part names the part of the request that the client has to mend, such as `the header
-	// "X-Account"`, if the outcome is "no_key", "invalid_key" or "body_too_large". It is empty
+	// "X-Account"`, if the code is "no_key", "invalid_key" or "body_too_large". It is empty
 	// where the client cannot mend it. It contains nothing from the request.
 	Part string
-	// Limit is the largest body in bytes, if the outcome is "body_too_large" and the error has
+	// MaxBody is the largest body in bytes, if the code is "body_too_large" and the error has
 	// the limit: see ErrBodyTooLarge.
-	Limit int64
+	MaxBody int64
 }
 
 // Numbers of gRPC's status codes, copied here so that core does not import gRPC.
@@ -47,55 +47,55 @@ const (
 // in wide use, but in no standard.
 const statusClientClosedRequest = 499
 
-// outcomes lists each narrow kind before the wide kind that it wraps.
-var outcomes = [...]struct {
+// refusals lists each narrow kind before the wide kind that it wraps.
+var refusals = [...]struct {
 	kind error
-	Outcome
+	Refusal
 	retry bool
 }{
-	{ErrWaitTimeout, Outcome{Code: "wait_timeout", HTTP: 409, GRPC: grpcAborted}, true},
-	{ErrBusy, Outcome{Code: "busy", HTTP: 409, GRPC: grpcAborted}, true},
-	{ErrQueueFull, Outcome{Code: "queue_full", HTTP: 429, GRPC: grpcResourceExhausted}, true},
-	{ErrOverloaded, Outcome{Code: "overloaded", HTTP: 503, GRPC: grpcResourceExhausted}, true},
-	{ErrNoKey, Outcome{Code: "no_key", HTTP: 400, GRPC: grpcInvalidArgument}, false},
-	{ErrInvalidKey, Outcome{Code: "invalid_key", HTTP: 400, GRPC: grpcInvalidArgument}, false},
-	{ErrBodyTooLarge, Outcome{Code: "body_too_large", HTTP: 413, GRPC: grpcResourceExhausted}, false},
-	{ErrMismatch, Outcome{Code: "mismatch", HTTP: 422, GRPC: grpcFailedPrecondition}, false},
-	{ErrInterrupted, Outcome{Code: "outcome_unknown", HTTP: 409, GRPC: grpcFailedPrecondition}, false},
-	{ErrUnreplayable, Outcome{Code: "completed_unreplayable", HTTP: 409, GRPC: grpcAlreadyExists}, false},
-	{ErrNotFound, Outcome{Code: "not_found", HTTP: 404, GRPC: grpcNotFound}, false},
-	{ErrChanged, Outcome{Code: "changed", HTTP: 409, GRPC: grpcAborted}, false},
-	{ErrUpgrade, Outcome{Code: "upgrade", HTTP: 500, GRPC: grpcInternal}, false},
-	{ErrHiddenLease, Outcome{Code: "hidden_lease", HTTP: 500, GRPC: grpcInternal}, false},
-	{ErrClosed, Outcome{Code: "closing", HTTP: 503, GRPC: grpcUnavailable}, true},
-	{ErrUnavailable, Outcome{Code: "unavailable", HTTP: 503, GRPC: grpcUnavailable}, true},
+	{ErrWaitTimeout, Refusal{Code: "wait_timeout", HTTP: 409, GRPC: grpcAborted}, true},
+	{ErrBusy, Refusal{Code: "busy", HTTP: 409, GRPC: grpcAborted}, true},
+	{ErrQueueFull, Refusal{Code: "queue_full", HTTP: 429, GRPC: grpcResourceExhausted}, true},
+	{ErrOverloaded, Refusal{Code: "overloaded", HTTP: 503, GRPC: grpcResourceExhausted}, true},
+	{ErrNoKey, Refusal{Code: "no_key", HTTP: 400, GRPC: grpcInvalidArgument}, false},
+	{ErrInvalidKey, Refusal{Code: "invalid_key", HTTP: 400, GRPC: grpcInvalidArgument}, false},
+	{ErrBodyTooLarge, Refusal{Code: "body_too_large", HTTP: 413, GRPC: grpcResourceExhausted}, false},
+	{ErrMismatch, Refusal{Code: "mismatch", HTTP: 422, GRPC: grpcFailedPrecondition}, false},
+	{ErrOutcomeUnknown, Refusal{Code: "outcome_unknown", HTTP: 409, GRPC: grpcFailedPrecondition}, false},
+	{ErrUnreplayable, Refusal{Code: "completed_unreplayable", HTTP: 409, GRPC: grpcAlreadyExists}, false},
+	{ErrNotFound, Refusal{Code: "not_found", HTTP: 404, GRPC: grpcNotFound}, false},
+	{ErrChanged, Refusal{Code: "changed", HTTP: 409, GRPC: grpcAborted}, false},
+	{ErrUpgrade, Refusal{Code: "upgrade", HTTP: 500, GRPC: grpcInternal}, false},
+	{ErrHiddenLease, Refusal{Code: "hidden_lease", HTTP: 500, GRPC: grpcInternal}, false},
+	{ErrClosed, Refusal{Code: "closing", HTTP: 503, GRPC: grpcUnavailable}, true},
+	{ErrUnavailable, Refusal{Code: "unavailable", HTTP: 503, GRPC: grpcUnavailable}, true},
 }
 
-// OutcomeOf returns the answer to a request that was refused with err, and true if err is an
+// RefusalOf returns the answer to a request that was refused with err, and true if err is an
 // error of reqlock. It returns false for nil, for ErrSkip, and for all errors of other packages.
 //
 // The causes with which the context of a lease ends are no refusals: the handler ran, and may
-// have taken effect in part. The outcome of ErrLost, ErrMaxHold and of an ErrClosed outside of
+// have taken effect in part. The code of ErrLost, ErrMaxHold and of an ErrClosed outside of
 // an *Error is "lease_lost", also beside a refusal. It has no RetryAfter.
-func OutcomeOf(err error) (Outcome, bool) {
+func RefusalOf(err error) (Refusal, bool) {
 	var fromKey *keyError
 	if errors.As(err, &fromKey) {
-		return Outcome{Code: "key_error", HTTP: statusOf(fromKey.err), GRPC: grpcInternal}, true
+		return Refusal{Code: "key_error", HTTP: statusOf(fromKey.err), GRPC: grpcInternal}, true
 	}
 	if hasLoss(err) {
-		return Outcome{Code: "lease_lost", HTTP: 500, GRPC: grpcUnknown}, true
+		return Refusal{Code: "lease_lost", HTTP: 500, GRPC: grpcUnknown}, true
 	}
 	var detail *Error
 	errors.As(err, &detail)
 	if detail != nil && detail.ended != nil {
 		if errors.Is(detail.ended, context.DeadlineExceeded) {
-			return Outcome{Code: "deadline", HTTP: 503, GRPC: grpcDeadlineExceeded, RetryAfter: retryAfter(detail)}, true
+			return Refusal{Code: "deadline", HTTP: 503, GRPC: grpcDeadlineExceeded, RetryAfter: retryAfter(detail)}, true
 		}
-		return Outcome{Code: "canceled", HTTP: statusClientClosedRequest, GRPC: grpcCanceled}, true
+		return Refusal{Code: "canceled", HTTP: statusClientClosedRequest, GRPC: grpcCanceled}, true
 	}
-	for i := range outcomes {
-		if row := &outcomes[i]; errors.Is(err, row.kind) {
-			o := row.Outcome
+	for i := range refusals {
+		if row := &refusals[i]; errors.Is(err, row.kind) {
+			o := row.Refusal
 			if row.retry {
 				o.RetryAfter = retryAfter(detail)
 			}
@@ -104,12 +104,12 @@ func OutcomeOf(err error) (Outcome, bool) {
 				o.Part = failed.part
 			}
 			if row.kind == ErrBodyTooLarge { //nolint:errorlint // this very kind
-				o.Limit = limitOf(err)
+				o.MaxBody = limitOf(err)
 			}
 			return o, true
 		}
 	}
-	return Outcome{}, false
+	return Refusal{}, false
 }
 
 // hasLoss reports whether an error contains the cause of a lease's context, and not only in a

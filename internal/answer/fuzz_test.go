@@ -1,4 +1,4 @@
-package record_test
+package answer_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // headerOf parses lines of "name: value". A line without a colon is a name without values.
@@ -33,18 +33,18 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add(-1, "a: b", []byte("x"), uint(3))
 	f.Add(999, strings.Repeat("n", 200)+": "+strings.Repeat("v", 20000), bytes.Repeat([]byte("b"), 300), uint(1<<20))
 	f.Fuzz(func(t *testing.T, status int, header string, body []byte, bit uint) {
-		a := record.Answer{Status: status, Header: headerOf(header), Body: body}
-		b := record.Encode(nil, a)
-		got, err := record.Decode(b)
+		a := answer.Answer{Status: status, Header: headerOf(header), Body: body}
+		b := answer.Encode(nil, a)
+		got, err := answer.Decode(b)
 		switch sendable := status >= 200 && status <= 999; {
 		case sendable && (err != nil || !same(got, a)):
 			t.Fatalf("%+v, %v; want %+v", got, err, a)
-		case !sendable && !errors.Is(err, record.ErrDamaged):
+		case !sendable && !errors.Is(err, answer.ErrDamaged):
 			t.Fatalf("status %d: %v", status, err)
 		}
 		bit %= uint(8 * len(b))
 		b[bit/8] ^= 1 << (bit % 8)
-		if got, err := record.Decode(b); !errors.Is(err, record.ErrDamaged) {
+		if got, err := answer.Decode(b); !errors.Is(err, answer.ErrDamaged) {
 			t.Fatalf("bit %d flipped: %+v, %v", bit, got, err)
 		}
 	})
@@ -54,8 +54,8 @@ func FuzzRoundTrip(f *testing.F) {
 // the same bytes, or one of three errors and no answer.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(nil))
-	f.Add(record.Encode(nil, payment))
-	f.Add(record.Encode(nil, payment)[:40])
+	f.Add(answer.Encode(nil, payment))
+	f.Add(answer.Encode(nil, payment)[:40])
 	for _, content := range []string{
 		"\xc8\x01\x00", "\xc8\x01\x00body", "\xc8\x81\x00\x00", "\xc8\x01\x02\x01b\x00\x01a\x00",
 		"\xc8\x01\x01\x01a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\xe7\x07\x01\x00\x02\x00\x01v",
@@ -71,16 +71,16 @@ func FuzzDecode(f *testing.F) {
 		}
 		for _, input := range inputs {
 			before := bytes.Clone(input)
-			a, err := record.Decode(input)
+			a, err := answer.Decode(input)
 			switch {
 			case !bytes.Equal(input, before):
 				t.Fatalf("Decode(%x) has changed it to %x", before, input)
-			case err == nil && !bytes.Equal(record.Encode(nil, a), input):
+			case err == nil && !bytes.Equal(answer.Encode(nil, a), input):
 				t.Fatalf("Decode(%x) = %+v, which is written in another way", input, a)
 			case err == nil:
 			case a.Status != 0 || a.Header != nil || a.Body != nil:
 				t.Fatalf("Decode(%x) = %+v, %v", input, a, err)
-			case !errors.Is(err, record.ErrDamaged) && !errors.Is(err, record.ErrVersion) && !errors.Is(err, record.ErrKind):
+			case !errors.Is(err, answer.ErrDamaged) && !errors.Is(err, answer.ErrVersion) && !errors.Is(err, answer.ErrKind):
 				t.Fatalf("Decode(%x): %v", input, err)
 			}
 		}

@@ -1,20 +1,20 @@
-package record
+package answer
 
 import "net/http"
 
 // Storable reports whether an answer with the status is stored by default: copies of the
-// request get it. Otherwise the answer frees the key, or it is Uncertain.
+// request get it. Otherwise the answer frees the key, or it is Unknown.
 //
 // An unknown status counts as the first one of its class (RFC 9110, section 15).
 func Storable(status int) bool {
 	return 200 <= status && status < 500 && status != statusClientClosedRequest && !frees(status)
 }
 
-// Uncertain reports whether an answer with the status leaves it unknown whether the request
+// Unknown reports whether an answer with the status leaves it unknown whether the request
 // took effect. That is each status that says neither what became of the request nor that
 // nothing did: most 5xx, all above them, which count as 5xx, and 499, with which a request
 // ends whose client had disconnected.
-func Uncertain(status int) bool { return !Storable(status) && !frees(status) }
+func Unknown(status int) bool { return !Storable(status) && !frees(status) }
 
 // statusClientClosedRequest is in wide use, but in no standard.
 const statusClientClosedRequest = 499

@@ -1,4 +1,4 @@
-package record_test
+package answer_test
 
 import (
 	"bytes"
@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // detailsOf parses lines of "URL: value".
-func detailsOf(text string) (details []record.Detail) {
+func detailsOf(text string) (details []answer.Detail) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if url, value, ok := strings.Cut(line, ": "); ok {
-			details = append(details, record.Detail{URL: url, Value: []byte(value)})
+			details = append(details, answer.Detail{URL: url, Value: []byte(value)})
 		}
 	}
 	return details
@@ -28,23 +28,23 @@ func FuzzReplyRoundTrip(f *testing.F) {
 	f.Add(uint32(9), "set-cookie: s=1", "", "no funds", []byte("type.x/E: \x0a\x00\n: \nnone"), uint(8))
 	f.Add(uint32(1<<31), "", strings.Repeat("n", 200)+": "+strings.Repeat("v", 20000), "", []byte(nil), uint(1<<20))
 	f.Fuzz(func(t *testing.T, code uint32, header, trailer, text string, body []byte, bit uint) {
-		p := record.Reply{Code: code, Header: record.Metadata(headerOf(header)), Trailer: record.Metadata(headerOf(trailer))}
+		p := answer.Reply{Code: code, Header: answer.Metadata(headerOf(header)), Trailer: answer.Metadata(headerOf(trailer))}
 		if code == 0 {
 			p.Type, p.Message = text, body
 		} else {
 			p.Text, p.Details = text, detailsOf(string(body))
 		}
-		b := record.EncodeReply(nil, p)
-		got, err := record.DecodeReply(b)
+		b := answer.EncodeReply(nil, p)
+		got, err := answer.DecodeReply(b)
 		switch sendable := code != 0 || text != ""; {
 		case sendable && (err != nil || !sameReply(got, p)):
 			t.Fatalf("%+v, %v; want %+v", got, err, p)
-		case !sendable && !errors.Is(err, record.ErrDamaged):
+		case !sendable && !errors.Is(err, answer.ErrDamaged):
 			t.Fatalf("no type: %v", err)
 		}
 		bit %= uint(8 * len(b))
 		b[bit/8] ^= 1 << (bit % 8)
-		if got, err := record.DecodeReply(b); !errors.Is(err, record.ErrDamaged) {
+		if got, err := answer.DecodeReply(b); !errors.Is(err, answer.ErrDamaged) {
 			t.Fatalf("bit %d flipped: %+v, %v", bit, got, err)
 		}
 	})
@@ -54,10 +54,10 @@ func FuzzReplyRoundTrip(f *testing.F) {
 // writes as the same bytes, or one of three errors and no reply.
 func FuzzDecodeReply(f *testing.F) {
 	f.Add([]byte(nil))
-	f.Add(record.EncodeReply(nil, transferred))
-	f.Add(record.EncodeReply(nil, refused))
-	f.Add(record.EncodeReply(nil, refused)[:20])
-	f.Add(record.Encode(nil, payment))
+	f.Add(answer.EncodeReply(nil, transferred))
+	f.Add(answer.EncodeReply(nil, refused))
+	f.Add(answer.EncodeReply(nil, refused)[:20])
+	f.Add(answer.Encode(nil, payment))
 	for _, content := range []string{
 		"\x00\x00\x00\x01T", "\x00\x00\x00\x01Tm", "\x85\x00\x00\x00\x00", "\x00\x01\x01A\x01\x00\x00\x01T",
 		"\x05\x00\x00\x01t", "\x05\x00\x00\x01t\x01u\x01v", "\x05\x00\x00\x00\x01u", "\x05\x01\x01a\x02\x01v\x00\x00\x00",
@@ -74,16 +74,16 @@ func FuzzDecodeReply(f *testing.F) {
 		}
 		for _, input := range inputs {
 			before := bytes.Clone(input)
-			p, err := record.DecodeReply(input)
+			p, err := answer.DecodeReply(input)
 			switch {
 			case !bytes.Equal(input, before):
 				t.Fatalf("DecodeReply(%x) has changed it to %x", before, input)
-			case err == nil && !bytes.Equal(record.EncodeReply(nil, p), input):
+			case err == nil && !bytes.Equal(answer.EncodeReply(nil, p), input):
 				t.Fatalf("DecodeReply(%x) = %+v, which is written in another way", input, p)
 			case err == nil:
 			case !isNone(p):
 				t.Fatalf("DecodeReply(%x) = %+v, %v", input, p, err)
-			case !errors.Is(err, record.ErrDamaged) && !errors.Is(err, record.ErrVersion) && !errors.Is(err, record.ErrKind):
+			case !errors.Is(err, answer.ErrDamaged) && !errors.Is(err, answer.ErrVersion) && !errors.Is(err, answer.ErrKind):
 				t.Fatalf("DecodeReply(%x): %v", input, err)
 			}
 		}
@@ -98,28 +98,28 @@ func FuzzMetadata(f *testing.F) {
 	f.Add("empty\nx-sum-bin: \xff\ndate: now\nIdempotent-Replayed: true\n\u212aeep: 1")
 	f.Fuzz(func(t *testing.T, text string) {
 		h := headerOf(text)
-		kept := record.Metadata(h)
+		kept := answer.Metadata(h)
 		left := 0
 		for name, values := range h {
-			if record.MetadataNeverReplayed(name) {
+			if answer.MetadataNeverReplayed(name) {
 				continue
 			}
 			left += len(values)
 		}
 		for name, values := range kept {
 			left -= len(values)
-			if name != strings.ToLower(name) || len(values) == 0 || record.MetadataNeverReplayed(name) {
+			if name != strings.ToLower(name) || len(values) == 0 || answer.MetadataNeverReplayed(name) {
 				t.Errorf("%q is replayed with %q", name, values)
 			}
 		}
 		if left != 0 {
 			t.Errorf("%d values are lost of %v: %v", left, h, kept)
 		}
-		if again := record.Metadata(kept); !sameHeader(again, kept) {
+		if again := answer.Metadata(kept); !sameHeader(again, kept) {
 			t.Errorf("filtered again %v is %v", kept, again)
 		}
-		p := record.Reply{Type: "T", Header: kept}
-		if got, err := record.DecodeReply(record.EncodeReply(nil, p)); err != nil || !sameReply(got, p) {
+		p := answer.Reply{Type: "T", Header: kept}
+		if got, err := answer.DecodeReply(answer.EncodeReply(nil, p)); err != nil || !sameReply(got, p) {
 			t.Errorf("%+v, %v; want %+v", got, err, p)
 		}
 	})

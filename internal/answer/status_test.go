@@ -1,10 +1,10 @@
-package record_test
+package answer_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // Each status is stored, frees the key, or leaves the outcome unknown. A status that no
@@ -15,8 +15,8 @@ func TestWhatAStatusSays(t *testing.T) {
 	for status := -1; status <= 1100; status++ {
 		stored := status >= 200 && status <= 498 && !slices.Contains(frees, status)
 		uncertain := !stored && !slices.Contains(frees, status)
-		if record.Storable(status) != stored || record.Uncertain(status) != uncertain {
-			t.Errorf("%d: stored %v, uncertain %v", status, record.Storable(status), record.Uncertain(status))
+		if answer.Storable(status) != stored || answer.Unknown(status) != uncertain {
+			t.Errorf("%d: stored %v, uncertain %v", status, answer.Storable(status), answer.Unknown(status))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package record_test
+package answer_test
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
 // payment is an answer that uses all fields.
-var payment = record.Answer{
+var payment = answer.Answer{
 	Status: http.StatusCreated,
 	Header: http.Header{
 		"Location":     {"/payments/7"},
@@ -50,13 +50,13 @@ func sameHeader(a, b http.Header) bool {
 	return true
 }
 
-func same(a, b record.Answer) bool {
+func same(a, b answer.Answer) bool {
 	return a.Status == b.Status && sameHeader(a.Header, b.Header) && bytes.Equal(a.Body, b.Body)
 }
 
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	for name, a := range map[string]record.Answer{
+	for name, a := range map[string]answer.Answer{
 		"a payment":         payment,
 		"status only":       {Status: http.StatusNoContent},
 		"lowest status":     {Status: 200},
@@ -73,15 +73,15 @@ func TestRoundTrip(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := record.Encode(nil, a)
-			if n := record.Len(a); n != len(b) {
+			b := answer.Encode(nil, a)
+			if n := answer.Len(a); n != len(b) {
 				t.Errorf("Len is %d, and the record has %d bytes", n, len(b))
 			}
-			got, err := record.Decode(b)
+			got, err := answer.Decode(b)
 			if err != nil || !same(got, a) || got.Header == nil {
 				t.Errorf("%+v, %v; want %+v", got, err, a)
 			}
-			if again := record.Encode(nil, got); !bytes.Equal(again, b) {
+			if again := answer.Encode(nil, got); !bytes.Equal(again, b) {
 				t.Error("the answer that was read makes another record")
 			}
 		})
@@ -104,11 +104,11 @@ func TestEncodingOfVersion1NeverChanges(t *testing.T) {
 	}
 	written := framed(content[0], content[1], string(content[2:]))
 	for range 20 { // the order of a map differs in each loop
-		if got := record.Encode(nil, payment); !bytes.Equal(got, written) {
+		if got := answer.Encode(nil, payment); !bytes.Equal(got, written) {
 			t.Fatalf("%x, want %x", got, written)
 		}
 	}
-	if got, err := record.Decode(written); err != nil || !same(got, payment) {
+	if got, err := answer.Decode(written); err != nil || !same(got, payment) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -116,7 +116,7 @@ func TestEncodingOfVersion1NeverChanges(t *testing.T) {
 // The checksum is that of RFC 3720, so other programs can compute it.
 func TestChecksum(t *testing.T) {
 	t.Parallel()
-	b := record.Encode(nil, record.Answer{Status: 200})
+	b := answer.Encode(nil, answer.Answer{Status: 200})
 	if got := hex.EncodeToString(b); got != "0101c80100"+"c797e209" {
 		t.Errorf("%s", got)
 	}
@@ -125,9 +125,9 @@ func TestChecksum(t *testing.T) {
 func TestEncodeAppends(t *testing.T) {
 	t.Parallel()
 	prefix := []byte("before")
-	b := record.Encode(prefix, payment)
+	b := answer.Encode(prefix, payment)
 	rest, ok := bytes.CutPrefix(b, prefix)
-	if !ok || !bytes.Equal(rest, record.Encode(nil, payment)) {
+	if !ok || !bytes.Equal(rest, answer.Encode(nil, payment)) {
 		t.Errorf("%q", b)
 	}
 }
@@ -135,13 +135,13 @@ func TestEncodeAppends(t *testing.T) {
 // Appending to the body does not change the record.
 func TestBodyDoesNotReachIntoTheRecord(t *testing.T) {
 	t.Parallel()
-	b := record.Encode(nil, payment)
-	a, err := record.Decode(b)
+	b := answer.Encode(nil, payment)
+	a, err := answer.Decode(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = append(a.Body, "more"...)
-	if !bytes.Equal(b, record.Encode(nil, payment)) {
+	if !bytes.Equal(b, answer.Encode(nil, payment)) {
 		t.Error("the record has changed")
 	}
 }
@@ -154,44 +154,44 @@ func TestDecodeRefuses(t *testing.T) {
 		record []byte
 		want   error
 	}{
-		"nothing":              {nil, record.ErrDamaged},
-		"a checksum alone":     {make([]byte, 4), record.ErrDamaged},
-		"zeros":                {make([]byte, 64), record.ErrDamaged},
-		"text":                 {[]byte("HTTP/1.1 200 OK\r\n\r\n"), record.ErrDamaged},
-		"another record after": {append(record.Encode(nil, payment), record.Encode(nil, payment)...), record.ErrDamaged},
+		"nothing":              {nil, answer.ErrDamaged},
+		"a checksum alone":     {make([]byte, 4), answer.ErrDamaged},
+		"zeros":                {make([]byte, 64), answer.ErrDamaged},
+		"text":                 {[]byte("HTTP/1.1 200 OK\r\n\r\n"), answer.ErrDamaged},
+		"another record after": {append(answer.Encode(nil, payment), answer.Encode(nil, payment)...), answer.ErrDamaged},
 
-		"version 0":         {framed(0, 1, "\xc8\x01\x00"), record.ErrVersion},
-		"version 2":         {framed(2, 1, "\xc8\x01\x00"), record.ErrVersion},
-		"version 2, kind 9": {framed(2, 9, ""), record.ErrVersion},
-		"kind 0":            {framed(1, 0, "\xc8\x01\x00"), record.ErrKind},
-		"kind of gRPC":      {framed(1, 2, "\xc8\x01\x00"), record.ErrKind},
+		"version 0":         {framed(0, 1, "\xc8\x01\x00"), answer.ErrVersion},
+		"version 2":         {framed(2, 1, "\xc8\x01\x00"), answer.ErrVersion},
+		"version 2, kind 9": {framed(2, 9, ""), answer.ErrVersion},
+		"kind 0":            {framed(1, 0, "\xc8\x01\x00"), answer.ErrKind},
+		"kind of gRPC":      {framed(1, 2, "\xc8\x01\x00"), answer.ErrKind},
 
-		"no content":               {content(""), record.ErrDamaged},
-		"no names":                 {content("\xc8\x01"), record.ErrDamaged},
-		"status 0":                 {content("\x00\x00"), record.ErrDamaged},
-		"status 103":               {content("\x67\x00"), record.ErrDamaged},
-		"status 199":               {content("\xc7\x01\x00"), record.ErrDamaged},
-		"status 1000":              {content("\xe8\x07\x00"), record.ErrDamaged},
-		"huge status":              {content(most + "\x00"), record.ErrDamaged},
-		"status over 64 bits":      {content("\xff" + most + "\x00"), record.ErrDamaged},
-		"status that does not end": {content("\xc8"), record.ErrDamaged},
-		"status in a longer form":  {content("\xc8\x81\x00\x00"), record.ErrDamaged},
-		"huge number of names":     {content("\xc8\x01" + most), record.ErrDamaged},
-		"a name too few":           {content("\xc8\x01\x02" + "\x01a\x00"), record.ErrDamaged},
-		"names out of order":       {content("\xc8\x01\x02" + "\x01b\x00" + "\x01a\x00"), record.ErrDamaged},
-		"a name twice":             {content("\xc8\x01\x02" + "\x01a\x00" + "\x01a\x00"), record.ErrDamaged},
-		"an empty name twice":      {content("\xc8\x01\x02" + "\x00\x00" + "\x00\x00"), record.ErrDamaged},
-		"huge name":                {content("\xc8\x01\x01" + most + "a"), record.ErrDamaged},
-		"name longer than all":     {content("\xc8\x01\x01" + "\x02a"), record.ErrDamaged},
-		"no number of values":      {content("\xc8\x01\x01" + "\x01a"), record.ErrDamaged},
-		"huge number of values":    {content("\xc8\x01\x01" + "\x01a" + most), record.ErrDamaged},
-		"a value too few":          {content("\xc8\x01\x01" + "\x01a\x02" + "\x01v"), record.ErrDamaged},
-		"huge value":               {content("\xc8\x01\x01" + "\x01a\x01" + most + "v"), record.ErrDamaged},
-		"value longer than all":    {content("\xc8\x01\x01" + "\x01a\x01" + "\x03vv"), record.ErrDamaged},
+		"no content":               {content(""), answer.ErrDamaged},
+		"no names":                 {content("\xc8\x01"), answer.ErrDamaged},
+		"status 0":                 {content("\x00\x00"), answer.ErrDamaged},
+		"status 103":               {content("\x67\x00"), answer.ErrDamaged},
+		"status 199":               {content("\xc7\x01\x00"), answer.ErrDamaged},
+		"status 1000":              {content("\xe8\x07\x00"), answer.ErrDamaged},
+		"huge status":              {content(most + "\x00"), answer.ErrDamaged},
+		"status over 64 bits":      {content("\xff" + most + "\x00"), answer.ErrDamaged},
+		"status that does not end": {content("\xc8"), answer.ErrDamaged},
+		"status in a longer form":  {content("\xc8\x81\x00\x00"), answer.ErrDamaged},
+		"huge number of names":     {content("\xc8\x01" + most), answer.ErrDamaged},
+		"a name too few":           {content("\xc8\x01\x02" + "\x01a\x00"), answer.ErrDamaged},
+		"names out of order":       {content("\xc8\x01\x02" + "\x01b\x00" + "\x01a\x00"), answer.ErrDamaged},
+		"a name twice":             {content("\xc8\x01\x02" + "\x01a\x00" + "\x01a\x00"), answer.ErrDamaged},
+		"an empty name twice":      {content("\xc8\x01\x02" + "\x00\x00" + "\x00\x00"), answer.ErrDamaged},
+		"huge name":                {content("\xc8\x01\x01" + most + "a"), answer.ErrDamaged},
+		"name longer than all":     {content("\xc8\x01\x01" + "\x02a"), answer.ErrDamaged},
+		"no number of values":      {content("\xc8\x01\x01" + "\x01a"), answer.ErrDamaged},
+		"huge number of values":    {content("\xc8\x01\x01" + "\x01a" + most), answer.ErrDamaged},
+		"a value too few":          {content("\xc8\x01\x01" + "\x01a\x02" + "\x01v"), answer.ErrDamaged},
+		"huge value":               {content("\xc8\x01\x01" + "\x01a\x01" + most + "v"), answer.ErrDamaged},
+		"value longer than all":    {content("\xc8\x01\x01" + "\x01a\x01" + "\x03vv"), answer.ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, err := record.Decode(test.record)
+			a, err := answer.Decode(test.record)
 			if !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
@@ -205,7 +205,7 @@ func TestDecodeRefuses(t *testing.T) {
 // No error matches another one.
 func TestErrorsAreDistinct(t *testing.T) {
 	t.Parallel()
-	all := []error{record.ErrDamaged, record.ErrVersion, record.ErrKind}
+	all := []error{answer.ErrDamaged, answer.ErrVersion, answer.ErrKind}
 	for i, a := range all {
 		for j, b := range all {
 			if errors.Is(a, b) != (i == j) {
@@ -219,7 +219,7 @@ func TestErrorsAreDistinct(t *testing.T) {
 func TestEncodedStatusThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{-1, 0, 99, 100, 199, 1000} {
-		if a, err := record.Decode(record.Encode(nil, record.Answer{Status: status})); !errors.Is(err, record.ErrDamaged) {
+		if a, err := answer.Decode(answer.Encode(nil, answer.Answer{Status: status})); !errors.Is(err, answer.ErrDamaged) {
 			t.Errorf("%d: %+v, %v", status, a, err)
 		}
 	}
@@ -228,16 +228,16 @@ func TestEncodedStatusThatCannotBeSent(t *testing.T) {
 // Each flipped bit and each cut is detected as damage.
 func TestDamageIsFound(t *testing.T) {
 	t.Parallel()
-	b := record.Encode(nil, payment)
+	b := answer.Encode(nil, payment)
 	for i := range 8 * len(b) {
 		damaged := bytes.Clone(b)
 		damaged[i/8] ^= 1 << (i % 8)
-		if a, err := record.Decode(damaged); !errors.Is(err, record.ErrDamaged) {
+		if a, err := answer.Decode(damaged); !errors.Is(err, answer.ErrDamaged) {
 			t.Errorf("bit %d: %+v, %v", i, a, err)
 		}
 	}
 	for n := range b {
-		if a, err := record.Decode(b[:n]); !errors.Is(err, record.ErrDamaged) {
+		if a, err := answer.Decode(b[:n]); !errors.Is(err, answer.ErrDamaged) {
 			t.Errorf("cut to %d bytes: %+v, %v", n, a, err)
 		}
 	}

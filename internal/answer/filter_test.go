@@ -1,4 +1,4 @@
-package record_test
+package answer_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // allowed are the headers that the zero Filter selects.
@@ -41,12 +41,12 @@ func spellings(name string) []string {
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	everything := record.Filter{}.Also(slices.Concat(allowed, never, others)...)
-	shouted := record.Filter{}
+	everything := answer.Filter{}.Also(slices.Concat(allowed, never, others)...)
+	shouted := answer.Filter{}
 	for _, name := range slices.Concat(never, others) {
 		shouted = shouted.Also(strings.ToUpper(name))
 	}
-	check := func(f record.Filter, name string, want bool) {
+	check := func(f answer.Filter, name string, want bool) {
 		t.Helper()
 		for _, spelling := range spellings(name) {
 			expected := http.Header{}
@@ -59,16 +59,16 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	for _, name := range allowed {
-		check(record.Filter{}, name, true)
+		check(answer.Filter{}, name, true)
 		check(everything, name, true)
 	}
 	for _, name := range never {
-		check(record.Filter{}, name, false)
+		check(answer.Filter{}, name, false)
 		check(everything, name, false)
 		check(shouted, name, false)
 	}
 	for _, name := range others {
-		check(record.Filter{}, name, false)
+		check(answer.Filter{}, name, false)
 		check(everything, name, true)
 		check(shouted, name, true)
 	}
@@ -78,13 +78,13 @@ func TestNeverReplayed(t *testing.T) {
 	t.Parallel()
 	for _, name := range never {
 		for _, spelling := range spellings(name) {
-			if !record.NeverReplayed(spelling) {
+			if !answer.NeverReplayed(spelling) {
 				t.Errorf("%q may be replayed", spelling)
 			}
 		}
 	}
 	for _, name := range slices.Concat(allowed, others) {
-		if record.NeverReplayed(name) {
+		if answer.NeverReplayed(name) {
 			t.Errorf("%q may not be replayed", name)
 		}
 	}
@@ -93,7 +93,7 @@ func TestNeverReplayed(t *testing.T) {
 // Connection and Trailer name further fields that are not replayed.
 func TestFilterNamesOfTheHeaderItself(t *testing.T) {
 	t.Parallel()
-	f := record.Filter{}.Also("X-Hop", "X-Sum", "X-Kept")
+	f := answer.Filter{}.Also("X-Hop", "X-Sum", "X-Kept")
 	got := f.Replayable(http.Header{
 		"connection": {"close, x-hop ,,LINK", "Content-Language\t"},
 		"Trailer":    {"X-Sum"},
@@ -110,7 +110,7 @@ func TestFilterMergesSpellings(t *testing.T) {
 	t.Parallel()
 	h := http.Header{"link": {"4"}, "LINK": {"1"}, "Link": {"2", "3"}, "Etag": nil}
 	for range 20 {
-		got := record.Filter{}.Replayable(h)
+		got := answer.Filter{}.Replayable(h)
 		if want := (http.Header{"Link": {"1", "2", "3", "4"}, "Etag": nil}); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%v, want %v", got, want)
 		}
@@ -122,16 +122,16 @@ func TestFilterCopies(t *testing.T) {
 	t.Parallel()
 	h := http.Header{"Link": make([]string, 1, 8)}
 	h["Link"][0] = "a"
-	got := record.Filter{}.Replayable(h)
+	got := answer.Filter{}.Replayable(h)
 	got["Link"] = append(got["Link"], "b")
 	got["Link"][0] = "c"
 	if h.Get("Link") != "a" || h["Link"][:2][1] != "" {
 		t.Errorf("the handler's header has changed: %v", h["Link"][:2])
 	}
-	base := record.Filter{}.Also("X-A", "X-B", "X-C")
+	base := answer.Filter{}.Also("X-A", "X-B", "X-C")
 	first, second := base.Also("X-1"), base.Also("X-2")
 	all := http.Header{"X-1": {""}, "X-2": {""}}
-	for name, f := range map[string]record.Filter{"X-1": first, "X-2": second} {
+	for name, f := range map[string]answer.Filter{"X-1": first, "X-2": second} {
 		if got := f.Replayable(all); len(got) != 1 || got[name] == nil {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -151,7 +151,7 @@ func TestFilterKeepsWhatNetHTTPSets(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		handle(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil))
-		if got := (record.Filter{}).Replayable(w.Header()); !reflect.DeepEqual(got, w.Header()) {
+		if got := (answer.Filter{}).Replayable(w.Header()); !reflect.DeepEqual(got, w.Header()) {
 			t.Errorf("%s: %v of %v", name, got, w.Header())
 		}
 	}
@@ -167,7 +167,7 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, also, connection string) {
 		h := headerOf(text)
 		h["Connection"] = append(h["Connection"], connection)
-		filter := record.Filter{}.Also(strings.Split(also, ",")...)
+		filter := answer.Filter{}.Also(strings.Split(also, ",")...)
 		kept := filter.Replayable(h)
 		var given, got int
 		for name, values := range h {
@@ -198,8 +198,8 @@ func FuzzFilter(f *testing.F) {
 		if again := filter.Replayable(kept); !reflect.DeepEqual(again, kept) {
 			t.Errorf("filtered again %v is %v", kept, again)
 		}
-		a, b := record.Answer{Header: kept}, record.Answer{Header: filter.Replayable(h)}
-		if !bytes.Equal(record.Encode(nil, a), record.Encode(nil, b)) {
+		a, b := answer.Answer{Header: kept}, answer.Answer{Header: filter.Replayable(h)}
+		if !bytes.Equal(answer.Encode(nil, a), answer.Encode(nil, b)) {
 			t.Error("the same header is written in two ways")
 		}
 	})

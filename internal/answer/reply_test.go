@@ -1,4 +1,4 @@
-package record_test
+package answer_test
 
 import (
 	"bytes"
@@ -9,41 +9,41 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 type md = map[string][]string
 
 // transferred is a reply with a message, and refused one with a status.
 var (
-	transferred = record.Reply{
+	transferred = answer.Reply{
 		Header:  md{"x-number": {"7"}, "x-sum-bin": {"\x00\xff", ""}},
 		Trailer: md{"x-cost": {"2", "1"}},
 		Type:    "bank.Reply",
 		Message: []byte("\x08\x07"),
 	}
-	refused = record.Reply{
+	refused = answer.Reply{
 		Code: 9, Text: "no funds",
-		Details: []record.Detail{{URL: "type.x/E", Value: []byte("\x0a\x00")}, {}},
+		Details: []answer.Detail{{URL: "type.x/E", Value: []byte("\x0a\x00")}, {}},
 		Header:  md{}, Trailer: md{"x-cost": {"0"}},
 	}
 )
 
-func sameDetail(a, b record.Detail) bool { return a.URL == b.URL && bytes.Equal(a.Value, b.Value) }
+func sameDetail(a, b answer.Detail) bool { return a.URL == b.URL && bytes.Equal(a.Value, b.Value) }
 
-func sameReply(a, b record.Reply) bool {
+func sameReply(a, b answer.Reply) bool {
 	return a.Code == b.Code && a.Type == b.Type && bytes.Equal(a.Message, b.Message) &&
 		a.Text == b.Text && slices.EqualFunc(a.Details, b.Details, sameDetail) &&
 		sameHeader(a.Header, b.Header) && sameHeader(a.Trailer, b.Trailer)
 }
 
-func isNone(p record.Reply) bool {
-	return sameReply(p, record.Reply{}) && p.Header == nil && p.Trailer == nil && p.Message == nil && p.Details == nil
+func isNone(p answer.Reply) bool {
+	return sameReply(p, answer.Reply{}) && p.Header == nil && p.Trailer == nil && p.Message == nil && p.Details == nil
 }
 
 func TestReplyRoundTrip(t *testing.T) {
 	t.Parallel()
-	for name, p := range map[string]record.Reply{
+	for name, p := range map[string]answer.Reply{
 		"a message":                transferred,
 		"a status":                 refused,
 		"an empty message":         {Type: "google.protobuf.Empty"},
@@ -55,17 +55,17 @@ func TestReplyRoundTrip(t *testing.T) {
 		"long parts": {
 			Code: 3, Text: strings.Repeat("t", 300),
 			Trailer: md{strings.Repeat("n", 300): {strings.Repeat("v", 70000)}},
-			Details: []record.Detail{{URL: strings.Repeat("u", 200), Value: make([]byte, 1<<20)}},
+			Details: []answer.Detail{{URL: strings.Repeat("u", 200), Value: make([]byte, 1<<20)}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := record.EncodeReply(nil, p)
-			got, err := record.DecodeReply(b)
+			b := answer.EncodeReply(nil, p)
+			got, err := answer.DecodeReply(b)
 			if err != nil || !sameReply(got, p) || got.Header == nil || got.Trailer == nil {
 				t.Errorf("%+v, %v; want %+v", got, err, p)
 			}
-			if again := record.EncodeReply(nil, got); !bytes.Equal(again, b) {
+			if again := answer.EncodeReply(nil, got); !bytes.Equal(again, b) {
 				t.Error("the reply that was read makes another record")
 			}
 		})
@@ -75,7 +75,7 @@ func TestReplyRoundTrip(t *testing.T) {
 // The bytes of version 1 are in Redis and must stay readable.
 func TestWhatIsWrittenOfReplies(t *testing.T) {
 	t.Parallel()
-	for want, p := range map[string]record.Reply{
+	for want, p := range map[string]answer.Reply{
 		"0102" + "00" + // version, kind, OK
 			"02" + "08782d6e756d626572" + "01" + "0137" + "09782d73756d2d62696e" + "02" + "0200ff" + "00" +
 			"01" + "06782d636f7374" + "02" + "0132" + "0131" +
@@ -90,11 +90,11 @@ func TestWhatIsWrittenOfReplies(t *testing.T) {
 		}
 		written := framed(content[0], content[1], string(content[2:]))
 		for range 20 { // the order of a map differs in each loop
-			if got := record.EncodeReply(nil, p); !bytes.Equal(got, written) {
+			if got := answer.EncodeReply(nil, p); !bytes.Equal(got, written) {
 				t.Fatalf("%x, want %x", got, written)
 			}
 		}
-		if got, err := record.DecodeReply(written); err != nil || !sameReply(got, p) {
+		if got, err := answer.DecodeReply(written); err != nil || !sameReply(got, p) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
@@ -105,11 +105,11 @@ func TestReplyIsAMessageOrAStatus(t *testing.T) {
 	t.Parallel()
 	both := refused
 	both.Type, both.Message = transferred.Type, transferred.Message
-	if got, err := record.DecodeReply(record.EncodeReply(nil, both)); err != nil || !sameReply(got, refused) {
+	if got, err := answer.DecodeReply(answer.EncodeReply(nil, both)); err != nil || !sameReply(got, refused) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	both.Code = 0
-	got, err := record.DecodeReply(record.EncodeReply(nil, both))
+	got, err := answer.DecodeReply(answer.EncodeReply(nil, both))
 	if err != nil || got.Text != "" || got.Details != nil || got.Type != transferred.Type {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -118,8 +118,8 @@ func TestReplyIsAMessageOrAStatus(t *testing.T) {
 func TestEncodeReplyAppends(t *testing.T) {
 	t.Parallel()
 	prefix := []byte("before")
-	rest, ok := bytes.CutPrefix(record.EncodeReply(prefix, transferred), prefix)
-	if !ok || !bytes.Equal(rest, record.EncodeReply(nil, transferred)) {
+	rest, ok := bytes.CutPrefix(answer.EncodeReply(prefix, transferred), prefix)
+	if !ok || !bytes.Equal(rest, answer.EncodeReply(nil, transferred)) {
 		t.Errorf("%q", rest)
 	}
 }
@@ -127,9 +127,9 @@ func TestEncodeReplyAppends(t *testing.T) {
 // Appending to the message or to a detail does not change the record.
 func TestReplyDoesNotReachIntoTheRecord(t *testing.T) {
 	t.Parallel()
-	for _, p := range []record.Reply{transferred, refused} {
-		b := record.EncodeReply(nil, p)
-		got, err := record.DecodeReply(b)
+	for _, p := range []answer.Reply{transferred, refused} {
+		b := answer.EncodeReply(nil, p)
+		got, err := answer.DecodeReply(b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestReplyDoesNotReachIntoTheRecord(t *testing.T) {
 		for _, detail := range got.Details {
 			_ = append(detail.Value, "more"...)
 		}
-		if !bytes.Equal(b, record.EncodeReply(nil, p)) {
+		if !bytes.Equal(b, answer.EncodeReply(nil, p)) {
 			t.Error("the record has changed")
 		}
 	}
@@ -152,46 +152,46 @@ func TestDecodeReplyRefuses(t *testing.T) {
 		record []byte
 		want   error
 	}{
-		"nothing":              {nil, record.ErrDamaged},
-		"zeros":                {make([]byte, 64), record.ErrDamaged},
-		"another record after": {append(record.EncodeReply(nil, refused), record.EncodeReply(nil, refused)...), record.ErrDamaged},
+		"nothing":              {nil, answer.ErrDamaged},
+		"zeros":                {make([]byte, 64), answer.ErrDamaged},
+		"another record after": {append(answer.EncodeReply(nil, refused), answer.EncodeReply(nil, refused)...), answer.ErrDamaged},
 
-		"version 2":      {framed(2, 2, "\x00"+empty+"\x01T"), record.ErrVersion},
-		"kind 3":         {framed(1, 3, "\x00"+empty+"\x01T"), record.ErrKind},
-		"an HTTP answer": {record.Encode(nil, payment), record.ErrKind},
+		"version 2":      {framed(2, 2, "\x00"+empty+"\x01T"), answer.ErrVersion},
+		"kind 3":         {framed(1, 3, "\x00"+empty+"\x01T"), answer.ErrKind},
+		"an HTTP answer": {answer.Encode(nil, payment), answer.ErrKind},
 
-		"no content":                {content(""), record.ErrDamaged},
-		"code in a longer form":     {content("\x85\x00" + empty + "\x00"), record.ErrDamaged},
-		"code over 32 bits":         {content("\x85\x80\x80\x80\x10" + empty + "\x00"), record.ErrDamaged},
-		"no header":                 {content("\x05"), record.ErrDamaged},
-		"no trailer":                {content("\x05\x00"), record.ErrDamaged},
-		"header out of order":       {content("\x00\x02\x01b\x01\x00\x01a\x01\x00\x00\x01T"), record.ErrDamaged},
-		"a name twice":              {content("\x00\x02\x01a\x01\x00\x01a\x01\x00\x00\x01T"), record.ErrDamaged},
-		"an upper-case name":        {content("\x00\x01\x01A\x01\x00\x00\x01T"), record.ErrDamaged},
-		"an upper-case trailer":     {content("\x00\x00\x01\x01A\x01\x00\x01T"), record.ErrDamaged},
-		"a name without a value":    {content("\x00\x01\x01a\x00\x00\x01T"), record.ErrDamaged},
-		"a trailer without a value": {content("\x00\x00\x01\x01a\x00\x01T"), record.ErrDamaged},
-		"huge number of names":      {content("\x00" + most), record.ErrDamaged},
-		"no type":                   {content("\x00" + empty), record.ErrDamaged},
-		"an empty type":             {content("\x00" + empty + "\x00"), record.ErrDamaged},
-		"an empty type, a message":  {content("\x00" + empty + "\x00m"), record.ErrDamaged},
-		"huge type":                 {content("\x00" + empty + most + "T"), record.ErrDamaged},
-		"no text":                   {content("\x05" + empty), record.ErrDamaged},
-		"text longer than all":      {content("\x05" + empty + "\x02t"), record.ErrDamaged},
-		"a detail without a value":  {content("\x05" + empty + "\x00\x01u"), record.ErrDamaged},
-		"a detail's URL too long":   {content("\x05" + empty + "\x00\x02u"), record.ErrDamaged},
-		"a detail's value too long": {content("\x05" + empty + "\x00\x01u\x02v"), record.ErrDamaged},
-		"a detail's value is huge":  {content("\x05" + empty + "\x00\x01u" + most), record.ErrDamaged},
+		"no content":                {content(""), answer.ErrDamaged},
+		"code in a longer form":     {content("\x85\x00" + empty + "\x00"), answer.ErrDamaged},
+		"code over 32 bits":         {content("\x85\x80\x80\x80\x10" + empty + "\x00"), answer.ErrDamaged},
+		"no header":                 {content("\x05"), answer.ErrDamaged},
+		"no trailer":                {content("\x05\x00"), answer.ErrDamaged},
+		"header out of order":       {content("\x00\x02\x01b\x01\x00\x01a\x01\x00\x00\x01T"), answer.ErrDamaged},
+		"a name twice":              {content("\x00\x02\x01a\x01\x00\x01a\x01\x00\x00\x01T"), answer.ErrDamaged},
+		"an upper-case name":        {content("\x00\x01\x01A\x01\x00\x00\x01T"), answer.ErrDamaged},
+		"an upper-case trailer":     {content("\x00\x00\x01\x01A\x01\x00\x01T"), answer.ErrDamaged},
+		"a name without a value":    {content("\x00\x01\x01a\x00\x00\x01T"), answer.ErrDamaged},
+		"a trailer without a value": {content("\x00\x00\x01\x01a\x00\x01T"), answer.ErrDamaged},
+		"huge number of names":      {content("\x00" + most), answer.ErrDamaged},
+		"no type":                   {content("\x00" + empty), answer.ErrDamaged},
+		"an empty type":             {content("\x00" + empty + "\x00"), answer.ErrDamaged},
+		"an empty type, a message":  {content("\x00" + empty + "\x00m"), answer.ErrDamaged},
+		"huge type":                 {content("\x00" + empty + most + "T"), answer.ErrDamaged},
+		"no text":                   {content("\x05" + empty), answer.ErrDamaged},
+		"text longer than all":      {content("\x05" + empty + "\x02t"), answer.ErrDamaged},
+		"a detail without a value":  {content("\x05" + empty + "\x00\x01u"), answer.ErrDamaged},
+		"a detail's URL too long":   {content("\x05" + empty + "\x00\x02u"), answer.ErrDamaged},
+		"a detail's value too long": {content("\x05" + empty + "\x00\x01u\x02v"), answer.ErrDamaged},
+		"a detail's value is huge":  {content("\x05" + empty + "\x00\x01u" + most), answer.ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := record.DecodeReply(test.record)
+			p, err := answer.DecodeReply(test.record)
 			if !errors.Is(err, test.want) || !isNone(p) {
 				t.Errorf("%+v, %v; want %v", p, err, test.want)
 			}
 		})
 	}
-	if _, err := record.Decode(record.EncodeReply(nil, transferred)); !errors.Is(err, record.ErrKind) {
+	if _, err := answer.Decode(answer.EncodeReply(nil, transferred)); !errors.Is(err, answer.ErrKind) {
 		t.Errorf("a reply is read as an HTTP answer: %v", err)
 	}
 }
@@ -199,17 +199,17 @@ func TestDecodeReplyRefuses(t *testing.T) {
 // Each flipped bit and each cut is detected as damage.
 func TestDamageOfRepliesIsFound(t *testing.T) {
 	t.Parallel()
-	for _, written := range []record.Reply{transferred, refused} {
-		b := record.EncodeReply(nil, written)
+	for _, written := range []answer.Reply{transferred, refused} {
+		b := answer.EncodeReply(nil, written)
 		for i := range 8 * len(b) {
 			damaged := bytes.Clone(b)
 			damaged[i/8] ^= 1 << (i % 8)
-			if p, err := record.DecodeReply(damaged); !errors.Is(err, record.ErrDamaged) {
+			if p, err := answer.DecodeReply(damaged); !errors.Is(err, answer.ErrDamaged) {
 				t.Errorf("bit %d: %+v, %v", i, p, err)
 			}
 		}
 		for n := range b {
-			if p, err := record.DecodeReply(b[:n]); !errors.Is(err, record.ErrDamaged) {
+			if p, err := answer.DecodeReply(b[:n]); !errors.Is(err, answer.ErrDamaged) {
 				t.Errorf("cut to %d bytes: %+v, %v", n, p, err)
 			}
 		}

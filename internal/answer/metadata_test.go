@@ -1,4 +1,4 @@
-package record_test
+package answer_test
 
 import (
 	"reflect"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // neverMetadata are names of metadata that is never replayed.
@@ -31,10 +31,10 @@ func TestMetadata(t *testing.T) {
 			want = md{name: {"v", "w"}}
 		}
 		for _, spelling := range spellings(name) {
-			if got := record.Metadata(md{spelling: {"v", "w"}}); !reflect.DeepEqual(got, want) {
+			if got := answer.Metadata(md{spelling: {"v", "w"}}); !reflect.DeepEqual(got, want) {
 				t.Errorf("%q: %v, want %v", spelling, got, want)
 			}
-			if record.MetadataNeverReplayed(spelling) != (len(want) == 0) {
+			if answer.MetadataNeverReplayed(spelling) != (len(want) == 0) {
 				t.Errorf("%q: never replayed is %v", spelling, len(want) != 0)
 			}
 		}
@@ -45,7 +45,7 @@ func TestMetadata(t *testing.T) {
 func TestMetadataIsNoWayAroundTheFilter(t *testing.T) {
 	t.Parallel()
 	for _, name := range never {
-		if !record.MetadataNeverReplayed(strings.ToLower(name)) {
+		if !answer.MetadataNeverReplayed(strings.ToLower(name)) {
 			t.Errorf("%q is replayed", name)
 		}
 	}
@@ -57,7 +57,7 @@ func TestMetadataMergesAndCopies(t *testing.T) {
 	t.Parallel()
 	given := md{"x-a": {"4"}, "X-A": {"1"}, "X-a": {"2", "3"}, "x-b": nil, "x-c": {""}}
 	for range 20 {
-		got := record.Metadata(given)
+		got := answer.Metadata(given)
 		if want := (md{"x-a": {"1", "2", "3", "4"}, "x-c": {""}}); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%v, want %v", got, want)
 		}

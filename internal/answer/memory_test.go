@@ -1,32 +1,32 @@
-package record_test
+package answer_test
 
 import (
 	"runtime"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/adapter/record"
+	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // A record takes memory for its content, not for the lengths that it states. This test is
 // not parallel, because it measures the memory of the process.
 func TestDecodeAllocatesNoMoreThanItReads(t *testing.T) {
 	const much = "\xff\xff\xff\xff\x0f" // 4 GiB
-	answer := func(b []byte) error {
-		_, err := record.Decode(b)
+	whole := func(b []byte) error {
+		_, err := answer.Decode(b)
 		return err
 	}
 	reply := func(b []byte) error {
-		_, err := record.DecodeReply(b)
+		_, err := answer.DecodeReply(b)
 		return err
 	}
 	for name, test := range map[string]struct {
 		decode func([]byte) error
 		record []byte
 	}{
-		"names":          {answer, framed(1, 1, "\xc8\x01"+much)},
-		"name":           {answer, framed(1, 1, "\xc8\x01\x01"+much)},
-		"values":         {answer, framed(1, 1, "\xc8\x01\x01\x01a"+much)},
-		"value":          {answer, framed(1, 1, "\xc8\x01\x01\x01a\x01"+much)},
+		"names":          {whole, framed(1, 1, "\xc8\x01"+much)},
+		"name":           {whole, framed(1, 1, "\xc8\x01\x01"+much)},
+		"values":         {whole, framed(1, 1, "\xc8\x01\x01\x01a"+much)},
+		"value":          {whole, framed(1, 1, "\xc8\x01\x01\x01a\x01"+much)},
 		"metadata":       {reply, framed(1, 2, "\x00"+much)},
 		"trailer":        {reply, framed(1, 2, "\x00\x00"+much)},
 		"type":           {reply, framed(1, 2, "\x00\x00\x00"+much)},
