@@ -3,15 +3,87 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// Warn sends an event of the kind Warned to the observers. An adapter calls Warn if a request
-// shows a mistake in the setup of the adapter. err says what is wrong and what to write
-// instead, and must contain no key. An adapter warns once of each mistake, not once for each
-// request. Warn is safe for concurrent use.
-func (l *Locker) Warn(err error) { l.settings.notify(Event{Kind: Warned, Err: err}) }
+// Package adapter and the adapters call these functions: see package bridge.
+func init() { //nolint:gochecknoinits // see package bridge
+	bridge.NewOption = func(own bridge.OwnOption, on bridge.Middleware, set func(any) any) any {
+		return scopedOption{option: setOwn(own, set), name: own.Option, adapter: own.Adapter, on: on}
+	}
+	bridge.NameOf = func(opt any) string {
+		scoped, _ := opt.(scopedOption)
+		return scoped.name
+	}
+	bridge.View = func(l any, adapter, middleware string, kind bridge.Middleware, opts any) (any, error) {
+		return l.(*Locker).viewFor(adapter, middleware, kind, opts.([]Option))
+	}
+	bridge.SettingsOf = func(l any) *bridge.Settings { return &l.(*Locker).settings.requests }
+	bridge.CheckOptions = func(l, opts any) error { return l.(*Locker).checkOptions(opts.([]Option)) }
+	bridge.CheckName = checkName
+	bridge.Warn = func(l, subject any, err error) { l.(*Locker).warn(subject, err) }
+}
+
+// viewFor is With for a middleware of an adapter, with an error instead of a panic.
+func (l *Locker) viewFor(adapter, middleware string, kind bridge.Middleware, opts []Option) (*Locker, error) {
+	for _, opt := range opts {
+		scoped, _ := opt.(scopedOption)
+		switch {
+		case opt == nil:
+			return nil, fmt.Errorf("reqlock: %s: an option is nil", adapter)
+		case scoped.adapter != "" && scoped.adapter != adapter:
+			return nil, fmt.Errorf("reqlock: %s: %s.%s is an option of another adapter: write options of %[1]s and core",
+				adapter, scoped.adapter, scoped.name)
+		case scoped.name != "" && scoped.on&kind == 0:
+			return nil, scoped.withoutEffect(adapter, middleware, kind)
+		}
+	}
+	return l.viewOfCaller(opts)
+}
+
+// withoutEffect returns the error of an option that has no effect on a middleware.
+func (o scopedOption) withoutEffect(adapter, middleware string, kind bridge.Middleware) error {
+	const ofHTTP = 2 // an RPC kind is that many bits above its HTTP kind
+	if o.instead != "" && o.on&(kind>>ofHTTP) != 0 {
+		return fmt.Errorf("reqlock: %s: core.%s has no effect on %s: %s", adapter, o.name, middleware, strings.ReplaceAll(o.instead, "%s", adapter))
+	}
+	return fmt.Errorf("reqlock: %s: %s has no effect on %s: leave it out", adapter, o.name, middleware)
+}
+
+// checkOptions returns the error with which With panics, or that of New if l is nil.
+func (l *Locker) checkOptions(opts []Option) error {
+	if l != nil {
+		_, err := l.view(opts)
+		return err
+	}
+	s, err := settingsOf("CheckOptions", opts)
+	if err != nil {
+		return err
+	}
+	return s.check()
+}
+
+// checkName returns the error with which Named refuses a name, or nil.
+func checkName(name string) error {
+	switch {
+	case name == strings.TrimSuffix(attemptMark, ":"):
+		return errors.New("reqlock: Named cannot use the name of idempotent requests")
+	case !isName(name):
+		return errors.New("reqlock: Named needs a name of letters, digits, '-', '_', '.' and '/' that does not begin with a digit")
+	}
+	return nil
+}
+
+// warn sends a Warned event, once for each subject.
+func (l *Locker) warn(subject any, err error) {
+	if _, again := l.warned.LoadOrStore(subject, nil); !again {
+		l.settings.notify(Event{Kind: Warned, Err: err})
+	}
+}
 
 // ObserveRefused sends an event of the kind Refused to the observers: the key of an idempotent
 // request, or its fingerprint, could not be read. ctx is the context of the request. Enter does
@@ -24,32 +96,3 @@ func (l *Locker) ObserveRefused(ctx context.Context, err error) {
 // duration of WithWait, or 0 if it is not set. An adapter can compare it with the timeouts of
 // its server.
 func (l *Locker) MaxWait() time.Duration { return l.waitOr(0) }
-
-// CheckOptions returns the error that New returns for the options, or nil. It is for an adapter
-// that reads settings from somewhere else than Go code, and says where the mistake is.
-func CheckOptions(opts ...Option) error {
-	s, err := settingsOf("CheckOptions", opts)
-	if err != nil {
-		return err
-	}
-	return s.check()
-}
-
-// CheckOptions returns the error with which With panics for the options, or nil. It is CheckOptions
-// for a view of this Locker, whose other settings may exclude an option.
-func (l *Locker) CheckOptions(opts ...Option) error {
-	_, err := l.view(opts)
-	return err
-}
-
-// CheckName returns the error with which Named refuses a name, or nil. It is for an adapter that
-// reads names from somewhere else than Go code.
-func CheckName(name string) error {
-	switch {
-	case name == strings.TrimSuffix(attemptMark, ":"):
-		return errors.New("reqlock: Named cannot use the name of idempotent requests")
-	case !isName(name):
-		return errors.New("reqlock: Named needs a name of letters, digits, '-', '_', '.' and '/' that does not begin with a digit")
-	}
-	return nil
-}

@@ -23,6 +23,6 @@ func (a Answer) GoString() string { return a.String() }
 func (a Answer) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 // Only the adapters make an Answer, so that each has their format: see package bridge.
-func init() {
+func init() { //nolint:gochecknoinits // see package bridge
 	bridge.NewAnswer = func(encoded []byte) any { return Answer{string(encoded)} }
 }

@@ -6,7 +6,7 @@ package core
 //		attempt.Decide(core.EndUnknown)
 //	}
 //
-// The last call before the handler returns counts, before the adapter's options WithUnknown and
+// The last call before the handler returns counts, before the options WithUnknown and
 // WithStored, which choose by the answer. Exception: after EndUnknown, and after another ending than
 // EndAbort that came behind an EndNoEffect, the request may have taken effect, and an EndNoEffect
 // counts as EndUndecided, as in a handler that a middleware runs again. On a nil Attempt, Decide
@@ -18,7 +18,7 @@ package core
 //     handler had already written a status that is stored, or sent a part of its answer.
 //   - EndUnknown, EndCommit and EndDone leave the outcome unknown. Part of the answer that
 //     was to be stored may be missing, and part of the work undone.
-//   - EndUndecided leaves the outcome unknown. Exception: WithUnknown or FreeOnFailure
+//   - EndUndecided leaves the outcome unknown. Exception: WithUnknown or WithFreeOnFailure
 //     says otherwise. Then the key is free, unless the handler had already written a
 //     status that is stored: such a handler may have taken effect.
 func (a *Attempt) Decide(e Ending) {

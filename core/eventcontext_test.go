@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -121,7 +122,7 @@ func TestContextOfOtherEvents(t *testing.T) {
 	rdb := newEmbedded(t)
 	locks, events := observed(t, rdb, core.WithFailOpen(true))
 	noError(t, locks.Check(traced(t.Context(), "check")))
-	locks.Warn(errors.New("a mistake"))
+	adapter.Warn(locks, "a mistake", errors.New("a mistake"))
 	lease := lock(t, locks, "held")
 	closing, cancel := context.WithTimeout(traced(t.Context(), "close"), time.Millisecond)
 	defer cancel()

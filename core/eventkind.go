@@ -42,7 +42,7 @@ const (
 	// and WithFailOpen is on.
 	Unlocked
 	// Warned: Check has found that Redis may lose locks, or an adapter has found that it
-	// was not set up as meant (see Locker.Warn). Or an observer has panicked or missed events
+	// was not set up as meant (see adapter.Warn). Or an observer has panicked or missed events
 	// (see WithObserver), or a server has sent a message that cannot be read. Err says why,
 	// and what to do. There is no Key.
 	Warned

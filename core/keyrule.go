@@ -98,7 +98,7 @@ func When[R any, K string | RequestKey](condition func(R) bool, key func(R) (K, 
 // The events of the lock have the name, too: see Event.Name. Of several Named around one key
 // it is the name of the outermost one. First, When, Describe, Hashed and Keyed keep it.
 func Named[R any, K string | RequestKey](name string, key func(R) (K, error)) KeyFunc[R] {
-	if err := CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		panic(err.Error())
 	}
 	must(key != nil, "Named needs a key function")

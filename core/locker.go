@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,7 +22,8 @@ type Locker struct {
 	backend  backend
 	engine   *engine.Engine
 	settings settings
-	checks   *checks // shared by all views
+	checks   *checks   // shared by all views
+	warned   *sync.Map // the subjects of warn, for all views
 }
 
 // New returns a Locker that takes its locks through rdb. It does no I/O and starts no
@@ -77,7 +79,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
-	return &Locker{backend: deployment{rdb}, engine: engine.New(store, s.engineConfig(process)), settings: s, checks: new(checks)}, nil
+	return &Locker{backend: deployment{rdb}, engine: engine.New(store, s.engineConfig(process)), settings: s, checks: new(checks), warned: new(sync.Map)}, nil
 }
 
 // Must returns l, and panics if err is not nil. It wraps New where an invalid setting is a
@@ -93,17 +95,23 @@ func Must(l *Locker, err error) *Locker {
 // and observers with the Locker. With panics if a setting is invalid, or if only New and
 // NewQuorum accept it.
 func (l *Locker) With(opts ...Option) *Locker {
-	view, err := l.view(opts)
+	view, err := l.viewOfCaller(opts)
 	if err != nil {
 		panic(err)
-	}
-	if view.settings.caller {
-		view.settings.madeBy, _ = callerOf()
 	}
 	return view
 }
 
-// view is With without a panic, and without the caller.
+// viewOfCaller is With with an error instead of a panic.
+func (l *Locker) viewOfCaller(opts []Option) (*Locker, error) {
+	view, err := l.view(opts)
+	if err == nil && view.settings.caller {
+		view.settings.madeBy, _ = callerOf()
+	}
+	return view, err
+}
+
+// view is viewOfCaller without the caller.
 func (l *Locker) view(opts []Option) (*Locker, error) {
 	view := *l
 	for _, opt := range opts {

@@ -3,37 +3,32 @@ package core
 import (
 	"fmt"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // An Option is a setting of a Locker, for New, With and the adapters' middlewares. A later
-// option overrides an earlier one.
+// option overrides an earlier one. New and With accept an option for any adapter. A middleware
+// refuses an option in its own list that has no effect on its requests, or that is another
+// adapter's.
 type Option interface {
-	// ReqlockOption marks the options of reqlock and of its adapters. Adapters accept
-	// both kinds in one list.
-	ReqlockOption()
-	apply(*settings) error
+	apply(s *settings) error
 }
 
 // option is a setting that a view can change.
 type option func(*settings) error
 
-// ReqlockOption marks an option.
-func (option) ReqlockOption() {}
-
 func (o option) apply(s *settings) error { return o(s) }
 
-// scopedOption is a setting that a view can change. It has an effect on plain locks only, or on
-// idempotent requests only.
+// scopedOption is a setting that a view can change. It has an effect on the requests of some
+// middlewares only. The others refuse it: see viewFor.
 type scopedOption struct {
 	option
-	name     string
-	attempts bool
+	name    string
+	adapter string            // the adapter whose option it is, or "" for core
+	on      bridge.Middleware // the middlewares
+	instead string            // what to write with an RPC adapter, whose name is its %s; "" to leave it out
 }
-
-// ReqlockScope returns the name of the option, and whether it has an effect on idempotent
-// requests only. Otherwise it has an effect on plain locks only. The middlewares of the adapters
-// refuse an option that has no effect on their requests.
-func (o scopedOption) ReqlockScope() (name string, attempts bool) { return o.name, o.attempts }
 
 // rootOption is a setting that only New and NewQuorum accept, or one of them.
 type rootOption struct {
@@ -41,9 +36,6 @@ type rootOption struct {
 	by   string // the functions that accept it
 	set  func(*root) error
 }
-
-// ReqlockOption marks an option.
-func (rootOption) ReqlockOption() {}
 
 func (o rootOption) apply(s *settings) error { return o.set(&s.root) }
 
@@ -130,7 +122,7 @@ func WithMinHold(least time.Duration) Option {
 	if least == 0 {
 		return set
 	}
-	return scopedOption{option: set, name: "WithMinHold"}
+	return scopedOption{option: set, name: "WithMinHold", on: bridge.Locks}
 }
 
 // WithMaxWaiters limits how many callers of this process wait for one key: 1024 if not set,

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // minRetention is the shortest retention that is useful.
@@ -27,7 +29,7 @@ func WithRetention(d time.Duration) Option {
 // on, the request runs. Attempt.Number shows the handler that there was an earlier attempt. If that
 // attempt has lost its lease, it may still run.
 //
-// The options WithUnknown of the adapters say which failures leave the outcome unknown.
+// WithUnknown, also that of an RPC adapter, says which failures leave the outcome unknown.
 // Middlewares that only lock refuse the option.
 func WithRerunUnknown(on bool) Option {
 	return ofAttempts("WithRerunUnknown", func(s *settings) error {
@@ -68,7 +70,7 @@ func WithClientCancel(on bool) Option {
 
 // ofAttempts returns an option that has an effect on idempotent requests only.
 func ofAttempts(name string, set option) Option {
-	return scopedOption{option: set, name: name, attempts: true}
+	return scopedOption{option: set, name: name, on: bridge.Idempotents}
 }
 
 // FailsOpen reports whether requests run without their lock if Redis is unavailable: see

@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 
+	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
@@ -60,7 +61,9 @@ func WithShared(on bool) Option {
 }
 
 // ofShared returns an option that has an effect on plain locks only.
-func ofShared(name string, set option) Option { return scopedOption{option: set, name: name} }
+func ofShared(name string, set option) Option {
+	return scopedOption{option: set, name: name, on: bridge.Locks}
+}
 
 // SharesLocks reports whether the leases of the Locker are shared: WithPermits or WithShared is
 // on. A middleware for idempotent requests can refuse such a Locker.

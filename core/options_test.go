@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 )
 
@@ -104,12 +105,12 @@ func TestViewRefusesBadSettings(t *testing.T) {
 		"WithObserver is a setting":                                                                    core.WithObserver(func(core.Event) {}),
 		"With: an option is nil":                                                                       nil,
 	} {
-		err, panicked := locks.CheckOptions(opt), panicOf(func() { locks.With(opt) })
+		err, panicked := adapter.CheckOptions(locks, opt), panicOf(func() { locks.With(opt) })
 		if err == nil || err.Error() != panicked || !strings.HasPrefix(panicked, "reqlock: "+want) {
 			t.Errorf("CheckOptions: %v; With panics with %q; want %s", err, panicked, want)
 		}
 	}
-	noError(t, locks.CheckOptions(core.WithShared(true), core.WithWait(0)))
+	noError(t, adapter.CheckOptions(locks, core.WithShared(true), core.WithWait(0)))
 	if panicOf(func() { core.Must(core.New(nil)) }) == "" {
 		t.Error("Must does not panic")
 	}
@@ -158,18 +159,18 @@ func TestBoundsOfDurations(t *testing.T) {
 // An adapter that reads settings from elsewhere gets the errors of New and of Named.
 func TestAdaptersCanCheckSettings(t *testing.T) {
 	t.Parallel()
-	noError(t, core.CheckOptions(core.WithTTL(time.Second), core.WithWait(0)))
+	noError(t, adapter.CheckOptions(nil, core.WithTTL(time.Second), core.WithWait(0)))
 	for want, err := range map[string]error{
-		"reqlock: WithTTL: 1ms is below 100ms":                        core.CheckOptions(core.WithWait(0), core.WithTTL(time.Millisecond)),
-		"reqlock: CheckOptions: an option is nil":                     core.CheckOptions(nil),
-		"reqlock: Named cannot use the name of idempotent requests":   core.CheckName("i"),
-		"reqlock: Named needs a name of letters, digits, '-', '_', '": core.CheckName("4you"),
+		"reqlock: WithTTL: 1ms is below 100ms":                        adapter.CheckOptions(nil, core.WithWait(0), core.WithTTL(time.Millisecond)),
+		"reqlock: CheckOptions: an option is nil":                     adapter.CheckOptions(nil, nil),
+		"reqlock: Named cannot use the name of idempotent requests":   adapter.CheckName("i"),
+		"reqlock: Named needs a name of letters, digits, '-', '_', '": adapter.CheckName("4you"),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	noError(t, core.CheckName("account/v1"))
+	noError(t, adapter.CheckName("account/v1"))
 }
 
 func TestSettingsOfReplicas(t *testing.T) {

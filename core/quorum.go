@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -58,7 +59,7 @@ func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error)
 	}
 	config := s.engineConfig(process)
 	config.Ballots = true
-	return &Locker{backend: quorum{store}, engine: engine.New(store, config), settings: s, checks: new(checks)}, nil
+	return &Locker{backend: quorum{store}, engine: engine.New(store, config), settings: s, checks: new(checks), warned: new(sync.Map)}, nil
 }
 
 // minServers is the smallest number of servers of a quorum. A smaller quorum would not

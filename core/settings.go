@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/engine"
 	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
@@ -54,6 +55,8 @@ type settings struct {
 	maxAnswer    int
 	// clientCancel lets the end of the caller's context end that of an attempt.
 	clientCancel bool
+
+	requests bridge.Settings // which only the adapters use
 
 	root // shared by all views of one Locker
 }

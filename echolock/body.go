@@ -17,10 +17,10 @@ import (
 // than once is core.ErrInvalidKey, and so is a field that is in the query as well: a
 // handler may read either one. An empty name panics.
 //
-// The body is read before the lock is taken; see MaxBody. The handler can still read
+// The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with c.FormValue and c.Bind as well as from c.Request().Body.
-func Form(name string, opts ...BodyOption) KeyFunc {
-	return ofBody(httpkey.Form(name, opts...))
+func Form(name string) KeyFunc {
+	return ofBody(httpkey.Form(name))
 }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever its
@@ -33,25 +33,14 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 // core.ErrInvalidKey. Names match as in encoding/json, which ignores case: "id" and
 // "ID" in one object are two values for one field.
 //
-// The body is read before the lock is taken; see MaxBody. The handler can still read
+// The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with c.Bind as well as from c.Request().Body. If a middleware
 // before the lock binds the body, to validate it, the body is consumed, and the
 // request gets 500: let the middleware store the bound value with c.Set, and read the
 // key with GetAs.
-func JSONField(path string, opts ...BodyOption) KeyFunc {
-	return ofBody(httpkey.JSONField(path, opts...))
+func JSONField(path string) KeyFunc {
+	return ofBody(httpkey.JSONField(path))
 }
-
-// A BodyOption is a setting of a key function that reads the body.
-type BodyOption = httpkey.BodyOption
-
-// MaxBody limits how many bytes of the body a key function reads: 1 MiB if not set. A
-// longer body is core.ErrBodyTooLarge, and so is a body over the limit of a
-// middleware.BodyLimit before the lock. A limit below 1 panics.
-//
-// The body is held in memory until the request ends. The server's ReadTimeout limits
-// how long a slow client may take to send the body.
-func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }
 
 // ofBody reads the key from the body of the request of the context.
 func ofBody(key httpkey.KeyFunc) KeyFunc {

@@ -36,7 +36,7 @@ func TestBodyReachesTheHandler(t *testing.T) {
 	for name, test := range map[string]struct {
 		contentType string
 		body        string
-		field       func(string, ...echolock.BodyOption) echolock.KeyFunc
+		field       func(string) echolock.KeyFunc
 	}{
 		"json":       {"application/json", `{"from":"a","to":"b"}`, echolock.JSONField},
 		"urlencoded": {"application/x-www-form-urlencoded", "from=a&to=b", echolock.Form},
@@ -56,7 +56,7 @@ func TestBodyReachesTheHandler(t *testing.T) {
 				return ok(c)
 			}, echolock.Middleware(locks.Locker,
 				core.Named(name, test.field("from")),
-				echolock.Also(core.Named(name, test.field("to", echolock.MaxBody(1000))))))
+				echolock.Also(core.Named(name, test.field("to"))), core.WithMaxBody(1000)))
 			r := newRequest(t, http.MethodPost, "/payments", test.body)
 			r.Header.Set("Content-Type", test.contentType)
 			if w := serve(e, r); w.Code != http.StatusNoContent {
@@ -116,7 +116,7 @@ func TestBodyLimit(t *testing.T) {
 		"behind, short":           {[]echo.MiddlewareFunc{lock, limit}, strings.NewReader(short), 204, false},
 		"behind, long":            {[]echo.MiddlewareFunc{lock, limit}, strings.NewReader(long), 413, false},
 		"behind, long, unknown":   {[]echo.MiddlewareFunc{lock, limit}, slowly(long), 413, false},
-		"key's own, long":         {[]echo.MiddlewareFunc{echolock.Middleware(locks.Locker, echolock.JSONField("id", echolock.MaxBody(16)))}, strings.NewReader(long), 413, true},
+		"key's own, long":         {[]echo.MiddlewareFunc{echolock.Middleware(locks.Locker, echolock.JSONField("id"), core.WithMaxBody(16))}, strings.NewReader(long), 413, true},
 		"before, broken, unknown": {[]echo.MiddlewareFunc{limit, lock}, slowly(`{"id`), 400, true},
 	} {
 		t.Run(name, func(t *testing.T) {

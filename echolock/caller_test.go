@@ -18,9 +18,6 @@ func TestCallerIsTheCodeThatMadeTheMiddleware(t *testing.T) {
 	for name, build := range map[string]func(*core.Locker) http.Handler{
 		"Middleware": func(locks *core.Locker) http.Handler { return closingEcho(echolock.Middleware(locks, literal)) },
 		"Idempotent": func(locks *core.Locker) http.Handler { return closingEcho(echolock.Idempotent(locks, literal)) },
-		"a Config": func(locks *core.Locker) http.Handler {
-			return closingEcho(echolock.MiddlewareWithConfig(echolock.Config{Locker: locks, Key: literal}))
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

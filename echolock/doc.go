@@ -7,8 +7,8 @@
 //
 //	e.POST("/accounts/:id/transfer", transfer, auth, oneAtATime)
 //
-// MiddlewareWithConfig and Config.ToMiddleware do the same in the style of Echo's own
-// middlewares, with a Skipper and an ErrorHandler. [Getting started] has a whole program.
+// [Getting started] has a whole program. core.When is what other middlewares of Echo have as
+// a Skipper.
 //
 // The middleware reads the key from the request, takes the lock, runs the handler, and
 // frees the lock when the handler returns. If a request does not get its lock, its

@@ -6,11 +6,13 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // A KeyFunc reads the lock key from a request. Functions of this package, functions
@@ -19,7 +21,7 @@ import (
 //	core.Named("account", echolock.Param("id"))
 //
 // A function of your own that returns a string is accepted as well. core.Func converts it
-// where it stands beside other key functions, as in core.First or Also, and in a Config.
+// where it stands beside other key functions, as in core.First or Also.
 type KeyFunc = core.KeyFunc[echo.Context]
 
 // Middleware runs the requests of a handler under a lock. Give it to a route after
@@ -37,57 +39,36 @@ type KeyFunc = core.KeyFunc[echo.Context]
 // do not go through c.Response() are not seen. c.Response() is not replaced. After the
 // lock, c.Request() is the request from before the lock again.
 //
-// Middleware panics if l or key is nil, or if an option is invalid or belongs to
-// another adapter. The middleware is safe for concurrent use.
-func Middleware[K string | core.RequestKey](l *core.Locker, key func(echo.Context) (K, error), opts ...Option) echo.MiddlewareFunc {
-	o := &options{}
-	config := Config{Locker: l, Key: keyFuncOf(key), Options: registration.Apply(adapter, o, opts)}
-	adapter.Must(o.idempotent == "", o.idempotent+" is an option of Idempotent, not of Middleware")
-	config.Also, config.ErrorHandler = o.also, o.errorHandler
-	return MiddlewareWithConfig(config)
+// Middleware panics if l or key is nil, or if an option is invalid, has no
+// effect on its requests or belongs to another adapter. The middleware is safe for
+// concurrent use.
+func Middleware[K string | core.RequestKey](l *core.Locker, key func(echo.Context) (K, error), opts ...core.Option) echo.MiddlewareFunc {
+	return middleware(l, registration.KeyOf(self, "Middleware", l, key), opts)
 }
 
-// MiddlewareWithConfig is Middleware with a Config. It panics if config.ToMiddleware
-// returns an error.
-func MiddlewareWithConfig(config Config) echo.MiddlewareFunc {
-	middleware, err := config.ToMiddleware()
-	if err != nil {
+// middleware is Middleware for each form of key function.
+func middleware(l *core.Locker, key KeyFunc, opts []core.Option) echo.MiddlewareFunc {
+	l = adapter.Must(registration.View(self, "Middleware", bridge.HTTPLock, l, opts))
+	onError := errorHandlerOf(l)
+	keys := append([]KeyFunc{key}, registration.AlsoOf[echo.Context](self, l)...)
+	if err := httpkey.CheckSharedReads(self, l, keys); err != nil {
 		panic(err)
 	}
-	return middleware
-}
-
-// ToMiddleware returns the middleware, or an error that names the invalid setting.
-func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
-	if err := config.complete(); err != nil {
-		return nil, err
-	}
-	if err := adapter.CheckScope("Middleware", false, config.Options); err != nil {
-		return nil, err
-	}
-	if err := config.Locker.CheckOptions(config.Options...); err != nil {
-		return nil, err
-	}
-	l := config.Locker.With(config.Options...)
-	keys := append([]KeyFunc{config.Key}, config.Also...)
-	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
-		return nil, err
-	}
-	wait, mistakes := httpreply.NewWaitCheck(adapter, l), httpkey.NewMistakeCheck(adapter, l)
+	wait, mistakes := httpreply.NewWaitCheck(self, l), httpkey.NewMistakeCheck(self, l)
+	maxBody := bridge.SettingsOf(l).MaxBody
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			if config.Skipper(c) {
-				return runUnlocked(c, next)
-			}
 			r := c.Request()
 			wait.Check(r)
+			httpkey.LimitBody(r, maxBody)
 			pass := httpattempt.Enter(r.Context())
 			defer pass.Leave()
 			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, keys...)
+			httpkey.LeaveBody(r)
 			if err != nil {
 				mistakes.Check(err)
-				return refuse(c, err, config.ErrorHandler, pass)
+				return refuse(c, err, onError, pass)
 			}
 			defer release()
 			pass.Run()
@@ -101,24 +82,7 @@ func (config Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			pass.Returned(ended)
 			return answerLoss(ended, c, response, err, pass)
 		}
-	}, nil
-}
-
-// runUnlocked runs a request as without the middleware. An Idempotent outside learns that it has
-// run.
-func runUnlocked(c echo.Context, next echo.HandlerFunc) error {
-	r := c.Request()
-	pass := httpattempt.Enter(r.Context())
-	if pass == nil {
-		return next(c)
 	}
-	defer pass.Leave()
-	defer restore(c, r)
-	c.SetRequest(r.WithContext(pass))
-	pass.Run()
-	err := next(c)
-	pass.Returned(context.Cause(r.Context()))
-	return err
 }
 
 // restore sets the request of c to the one from before the lock: code that runs after

@@ -92,22 +92,18 @@ func ExampleMiddleware_perUser() {
 	// under the lock user:ada
 }
 
-// GET requests run without the lock; all others have it.
-func ExampleMiddlewareWithConfig() {
+// GET requests run without the lock; all others have it. Other middlewares of Echo have a Skipper.
+func ExampleMiddleware_when() {
 	locks, stop := exampleLocker()
 	defer stop()
 
+	isNotGet := func(c echo.Context) bool { return c.Request().Method != http.MethodGet }
 	e := echo.New()
 	e.Any("/report", func(c echo.Context) error {
 		_, locked := echolock.FromContext(c)
 		fmt.Println(c.Request().Method, "locked:", locked)
 		return nil
-	}, echolock.MiddlewareWithConfig(echolock.Config{
-		Skipper: func(c echo.Context) bool { return c.Request().Method == http.MethodGet },
-		Locker:  locks,
-		Key:     echolock.Literal("report"),
-		Options: []core.Option{core.WithWait(time.Second)},
-	}))
+	}, echolock.Middleware(locks, core.When(isNotGet, echolock.Literal("report")), core.WithWait(time.Second)))
 
 	send(e, "GET", "/report", "")
 	send(e, "POST", "/report", "")

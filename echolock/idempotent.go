@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
@@ -18,9 +19,9 @@ import (
 //
 //	e.POST("/payments", pay, auth, echolock.Idempotent(locks, core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())))
 //
-// Idempotent applies to POST and PATCH: see WithMethods. The same key with another
+// Idempotent applies to POST and PATCH: see core.WithMethods. The same key with another
 // path, query, media type or body is refused with core.ErrMismatch: see
-// WithFingerprint. A request without a key is refused: see WithOptionalKey. The keys
+// core.WithFingerprint. A request without a key is refused: see core.WithOptionalKey. The keys
 // of two routes are independent. The route is c.Path, or the path of the URL if
 // c.Path is empty. A prefix that http.StripPrefix has removed belongs to the route
 // too, and for the routes of Echo.Host the host.
@@ -40,50 +41,17 @@ import (
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
 // core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
-func Idempotent[K string | core.RequestKey](l *core.Locker, key func(echo.Context) (K, error), opts ...Option) echo.MiddlewareFunc {
-	o := &options{}
-	config := IdempotentConfig{Locker: l, Key: keyFuncOf(key), Options: registration.Apply(adapter, o, opts)}
-	adapter.Must(len(o.also) == 0, "Also is an option of Middleware: put a Middleware behind Idempotent")
-	config.ErrorHandler = o.errorHandler
-	config.Methods, config.OptionalKey = o.settings.Methods, o.settings.OptionalKey
-	config.Fingerprint, config.MaxBody = o.settings.Fingerprint, o.settings.MaxBody
-	config.Unknown, config.Stored = o.settings.Unknown, o.settings.Stored
-	config.ReplayedHeaders = o.settings.ReplayedHeaders
-	return IdempotentWithConfig(config)
+func Idempotent[K string | core.RequestKey](l *core.Locker, key func(echo.Context) (K, error), opts ...core.Option) echo.MiddlewareFunc {
+	return idempotent(l, registration.KeyOf(self, "Idempotent", l, key), opts)
 }
 
-// IdempotentWithConfig is Idempotent with an IdempotentConfig. It panics if
-// config.ToMiddleware returns an error.
-func IdempotentWithConfig(config IdempotentConfig) echo.MiddlewareFunc {
-	middleware, err := config.ToMiddleware()
-	if err != nil {
-		panic(err)
-	}
-	return middleware
-}
-
-// ToMiddleware returns the middleware, or an error that names the invalid setting.
-func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
-	if err := config.complete(); err != nil {
-		return nil, err
-	}
-	if err := adapter.CheckScope("Idempotent", true, config.Options); err != nil {
-		return nil, err
-	}
-	if err := config.Locker.CheckOptions(config.Options...); err != nil {
-		return nil, err
-	}
-	l := config.Locker.With(config.Options...)
-	endpoint, err := httpattempt.New(adapter, l, config.Key, readBody, config.settings())
-	if err != nil {
-		return nil, err
-	}
+// idempotent is Idempotent for each form of key function.
+func idempotent(l *core.Locker, key KeyFunc, opts []core.Option) echo.MiddlewareFunc {
+	endpoint := adapter.Must(httpattempt.New(self, l, key, readBody, opts))
+	onError := errorHandlerOf(endpoint.Locker())
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) (left error) {
-			if config.Skipper(c) {
-				return runUnlocked(c, next)
-			}
 			pass := httpattempt.Enter(c.Request().Context())
 			defer pass.Leave()
 			if pass != nil {
@@ -99,11 +67,11 @@ func (config IdempotentConfig) ToMiddleware() (echo.MiddlewareFunc, error) {
 				refusal = exchange.CutOff()
 			}
 			if refusal != nil {
-				return refuse(c, refusal, config.ErrorHandler, pass)
+				return refuse(c, refusal, onError, pass)
 			}
 			return left
 		}
-	}, nil
+	}
 }
 
 // serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.

@@ -32,33 +32,26 @@ func TestIdempotentRegistrations(t *testing.T) {
 		echolock.WithErrorHandler(echolock.WriteError),
 	))
 	e.Any("/3", ok, echolock.Idempotent(locks, scoped,
-		echolock.WithOptionalKey(),
-		echolock.WithMethods(http.MethodPut, "delete"),
-		echolock.WithReplayedHeaders("X-Payment"),
+		core.WithOptionalKey(),
+		core.WithMethods(http.MethodPut, "delete"),
+		core.WithReplayedHeaders("X-Payment"),
 	))
 	e.POST("/4", ok, echolock.Idempotent(locks, echolock.Header("X-Request-Key"),
-		echolock.WithOptionalKey("X-Request-Key"),
-		echolock.WithMaxBody(64<<10),
-		echolock.WithStored(func(status int) bool { return status < 300 }),
+		core.WithOptionalKey("X-Request-Key"),
+		core.WithMaxBody(64<<10),
+		core.WithStored(func(status int) bool { return status < 300 }),
 	))
-	e.POST("/5", ok, echolock.Idempotent(locks, echolock.JSONField("id"), echolock.WithoutFingerprint()))
-	e.POST("/6", ok, echolock.Idempotent(locks, scoped, echolock.WithFingerprint(
+	e.POST("/5", ok, echolock.Idempotent(locks, echolock.JSONField("id"), core.WithoutFingerprint()))
+	e.POST("/6", ok, echolock.Idempotent(locks, scoped, core.WithFingerprint(
 		func(c echo.Context) ([]byte, error) { return []byte(c.FormValue("amount")), nil },
 	)), echolock.Middleware(locks, core.Named("user", echolock.Get("user"))))
 	payments := e.Group("/payments", auth)
-	payments.Use(echolock.IdempotentWithConfig(echolock.IdempotentConfig{
-		Skipper:         func(c echo.Context) bool { return c.Path() == "/payments/hooks" },
-		Locker:          locks,
-		Key:             scoped,
-		Options:         []core.Option{core.WithWait(time.Second)},
-		ErrorHandler:    echolock.WriteError,
-		Methods:         []string{http.MethodPost},
-		OptionalKey:     []string{"Idempotency-Key"},
-		Fingerprint:     func(echo.Context) ([]byte, error) { return nil, nil },
-		MaxBody:         64 << 10,
-		Stored:          func(status int) bool { return status < 300 },
-		ReplayedHeaders: []string{"X-Payment"},
-	}))
+	notHooks := func(c echo.Context) bool { return c.Path() != "/payments/hooks" }
+	payments.Use(echolock.Idempotent(locks, core.When(notHooks, scoped),
+		core.WithWait(time.Second),
+		core.WithMethods(http.MethodPost),
+		core.WithOptionalKey("Idempotency-Key"),
+	))
 	payments.POST("/optional", ok)
 	const refused, runs = http.StatusBadRequest, http.StatusNoContent
 	for request, want := range map[string]int{
@@ -77,47 +70,21 @@ func TestIdempotentRegistrations(t *testing.T) {
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
-	idempotent := func(opts ...echolock.Option) func() {
+	idempotent := func(opts ...core.Option) func() {
 		return func() { echolock.Idempotent(locks, byKey, opts...) }
-	}
-	config := func(config echolock.IdempotentConfig) func() {
-		return func() {
-			if _, err := config.ToMiddleware(); err == nil {
-				t.Error("no error")
-			}
-			echolock.IdempotentWithConfig(config)
-		}
 	}
 	for name, test := range map[string]struct {
 		register func()
 		want     string
 	}{
-		"nil locker":       {func() { echolock.Idempotent(nil, byKey) }, "Locker"},
-		"nil key":          {func() { echolock.Idempotent[string](locks, nil) }, "Key"},
-		"nil option":       {idempotent(nil), "option is nil"},
-		"bad setting":      {idempotent(core.WithRetention(1)), "WithRetention"},
-		"Also":             {idempotent(echolock.Also(literal)), "put a Middleware behind Idempotent"},
-		"FailOpen":         {idempotent(core.WithFailOpen(true)), "without Redis"},
-		"a safe method":    {idempotent(echolock.WithMethods("put", "get")), "GET"},
-		"no method":        {func() { echolock.WithMethods() }, "WithMethods"},
-		"fingerprint":      {func() { echolock.WithFingerprint(nil) }, "WithFingerprint"},
-		"body limit":       {func() { echolock.WithMaxBody(0) }, "WithMaxBody"},
-		"stored":           {func() { echolock.WithStored(nil) }, "WithStored"},
-		"uncertain":        {func() { echolock.WithUnknown(nil) }, "WithUnknown"},
-		"free, Middleware": {func() { echolock.Middleware(locks, byKey, echolock.FreeOnFailure()) }, "FreeOnFailure is an option of Idempotent"},
-		"a cookie":         {idempotent(echolock.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
-		"no header":        {func() { echolock.WithReplayedHeaders() }, "WithReplayedHeaders"},
-		"of Idempotent": {func() {
-			echolock.Middleware(locks, byKey, echolock.WithMaxBody(1))
-		}, "WithMaxBody is an option of Idempotent"},
-
-		"config, no locker":    {config(echolock.IdempotentConfig{Key: byKey}), "Locker"},
-		"config, no key":       {config(echolock.IdempotentConfig{Locker: locks}), "Key"},
-		"config, bad setting":  {config(echolock.IdempotentConfig{Locker: locks, Key: byKey, Options: []core.Option{nil}}), "option is nil"},
-		"config, FailOpen":     {config(echolock.IdempotentConfig{Locker: locks.With(core.WithFailOpen(true)), Key: byKey}), "without Redis"},
-		"config, no method":    {config(echolock.IdempotentConfig{Locker: locks, Key: byKey, Methods: []string{}}), "method"},
-		"config, a body limit": {config(echolock.IdempotentConfig{Locker: locks, Key: byKey, MaxBody: -1}), "below 1"},
-		"config, no header":    {config(echolock.IdempotentConfig{Locker: locks, Key: byKey, OptionalKey: []string{""}}), "optional key"},
+		"nil locker":    {func() { echolock.Idempotent(nil, byKey) }, "locker"},
+		"nil key":       {func() { echolock.Idempotent[string](locks, nil) }, "key function"},
+		"nil option":    {idempotent(nil), "option is nil"},
+		"bad setting":   {idempotent(core.WithRetention(1)), "WithRetention"},
+		"Also":          {idempotent(echolock.Also(literal)), "Also has no effect on Idempotent"},
+		"FailOpen":      {idempotent(core.WithFailOpen(true)), "without Redis"},
+		"a cookie":      {idempotent(core.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
+		"of Idempotent": {func() { echolock.Middleware(locks, byKey, core.WithStored(func(int) bool { return true })) }, "WithStored has no effect on Middleware"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

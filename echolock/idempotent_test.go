@@ -29,27 +29,6 @@ func pay(t *testing.T, e *echo.Echo, path, key, body string) *httptest.ResponseR
 	return serve(e, r)
 }
 
-// A Skipper runs requests as without Idempotent.
-func TestIdempotentSkipper(t *testing.T) {
-	t.Parallel()
-	e := newEcho()
-	runs := 0
-	e.POST("/", func(c echo.Context) error {
-		runs++
-		return c.NoContent(http.StatusCreated)
-	}, echolock.IdempotentWithConfig(echolock.IdempotentConfig{
-		Skipper: func(c echo.Context) bool { return c.QueryParam("skip") != "" },
-		Locker:  locktest.New(t).Locker,
-		Key:     byKey,
-	}))
-	for _, path := range []string{"/?skip=1", "/?skip=1", "/", "/"} {
-		pay(t, e, path, "skipper", "")
-	}
-	if runs != 3 {
-		t.Errorf("%d runs", runs)
-	}
-}
-
 // An error that a handler returns is rendered inside Idempotent. If it is not
 // rendered, nothing is stored.
 func TestReturnedErrors(t *testing.T) {
@@ -112,19 +91,19 @@ func TestUncertainErrors(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	errFunds := errors.New("no funds")
-	known := echolock.WithUnknown(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) })
+	known := core.WithUnknown(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) })
 	for name, test := range map[string]struct {
-		opts    []echolock.Option
+		opts    []core.Option
 		handler echo.HTTPErrorHandler
 		err     error
 		runs    int
 	}{
 		"by default":                {nil, nil, errFunds, 1},
-		"FreeOnFailure":             {[]echolock.Option{echolock.FreeOnFailure()}, nil, errFunds, 2},
-		"a known error":             {[]echolock.Option{known}, nil, fmt.Errorf("pay: %w", errFunds), 2},
-		"another error":             {[]echolock.Option{known}, nil, errors.New("a timeout"), 1},
+		"WithFreeOnFailure":         {[]core.Option{core.WithFreeOnFailure()}, nil, errFunds, 2},
+		"a known error":             {[]core.Option{known}, nil, fmt.Errorf("pay: %w", errFunds), 2},
+		"another error":             {[]core.Option{known}, nil, errors.New("a timeout"), 1},
 		"not rendered":              {nil, func(error, echo.Context) {}, errFunds, 1},
-		"not rendered, known":       {[]echolock.Option{known}, func(error, echo.Context) {}, errFunds, 2},
+		"not rendered, known":       {[]core.Option{known}, func(error, echo.Context) {}, errFunds, 2},
 		"not rendered, with a 503":  {nil, func(error, echo.Context) {}, echo.ErrServiceUnavailable, 2},
 		"a 503":                     {nil, nil, echo.ErrServiceUnavailable, 2},
 		"a 502 of a service behind": {nil, nil, echo.ErrBadGateway, 1},
@@ -221,7 +200,7 @@ func TestRefusedThenReplayed(t *testing.T) {
 		}
 	})
 	e.POST("/", func(c echo.Context) error { return c.String(http.StatusPaymentRequired, "no funds") },
-		echolock.Idempotent(locks, byKey, echolock.WithoutFingerprint()))
+		echolock.Idempotent(locks, byKey, core.WithoutFingerprint()))
 	first := pay(t, e, "/?again=1", key, "")
 	if got := first.Header()["Cache-Control"]; first.Body.String() != "no funds" || got != nil {
 		t.Errorf("%d %s, Cache-Control %q", first.Code, first.Body, got)

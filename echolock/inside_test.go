@@ -36,14 +36,13 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		return echo.NewHTTPError(http.StatusConflict, "late").SetInternal(context.DeadlineExceeded)
 	}
 	broken := errors.New("the key function failed")
-	skipped := echolock.MiddlewareWithConfig(echolock.Config{
-		Locker: locktest.New(t).Locker, Key: literal, Skipper: func(echo.Context) bool { return true },
-	})
+	never := func(echo.Context) bool { return false }
+	skipped := echolock.Middleware(locktest.New(t).Locker, core.When(never, literal))
 	for name, test := range map[string]struct {
 		inside  echo.MiddlewareFunc
 		refusal error // of the lock, for the first try
 		handler echo.HandlerFunc
-		opts    []echolock.Option // of the lock
+		opts    []core.Option // of the lock
 		want    string
 	}{
 		"a refusal":                     {asIs, core.ErrBusy, charged, nil, runs},
@@ -52,8 +51,8 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		"an error handler, 423":         {asIs, broken, charged, answering(http.StatusLocked), runs},
 		"an error handler, 422":         {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
 		"an error handler, 500":         {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
-		"an error handler, WriteError":  {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(echolock.WriteError)}, runs},
-		"an error handler that runs it": {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(c echo.Context, _ error) error { return charged(c) })}, replays},
+		"an error handler, WriteError":  {asIs, broken, charged, []core.Option{echolock.WithErrorHandler(echolock.WriteError)}, runs},
+		"an error handler that runs it": {asIs, broken, charged, []core.Option{echolock.WithErrorHandler(func(c echo.Context, _ error) error { return charged(c) })}, replays},
 		"a retry":                       {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), broken, charged, nil, replays},
 		"a retry that fails":            {tries(func(c echo.Context, _ error, next echo.HandlerFunc) error { return next(c) }), core.ErrBusy, failing, nil, unknown},
 		"a retry, and the first error":  {tries(func(c echo.Context, first error, next echo.HandlerFunc) error { _ = next(c); return first }), broken, failing, nil, unknown},
@@ -104,7 +103,7 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 		"a lock that is lost, and 503": {asIs, nil, func(c echo.Context) error {
 			<-c.Request().Context().Done()
 			return echo.ErrServiceUnavailable
-		}, []echolock.Option{core.WithMaxHold(time.Millisecond)}, unknown},
+		}, []core.Option{core.WithMaxHold(time.Millisecond)}, unknown},
 		"a refusal, rendered inside":              {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), core.ErrNoKey, charged, nil, runs},
 		"a refusal that the key function answers": {asIs, errAnswered, charged, nil, runs},
 		"an answer while a key function answers elsewhere": {func(echo.HandlerFunc) echo.HandlerFunc {
@@ -119,7 +118,7 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 			}
 		}, nil, charged, nil, replays},
 		"a success that nobody renders": {asIs, nil, func(echo.Context) error { return errRendered }, nil, unknown},
-		"an error handler, not comparable": {asIs, broken, charged, []echolock.Option{echolock.WithErrorHandler(func(echo.Context, error) error {
+		"an error handler, not comparable": {asIs, broken, charged, []core.Option{echolock.WithErrorHandler(func(echo.Context, error) error {
 			return fieldErrors{"locked"}
 		})}, runs},
 		"a handler, a redirect by a timeout": {asIs, nil, func(echo.Context) error {
@@ -237,6 +236,6 @@ func TestContextTimeoutInsideIdempotent(t *testing.T) {
 func failing(echo.Context) error { return echo.NewHTTPError(http.StatusBadGateway, "charged, perhaps") }
 
 // answering returns the options of an error handler that answers with the status.
-func answering(status int) []echolock.Option {
-	return []echolock.Option{echolock.WithErrorHandler(func(echo.Context, error) error { return echo.NewHTTPError(status, "locked") })}
+func answering(status int) []core.Option {
+	return []core.Option{echolock.WithErrorHandler(func(echo.Context, error) error { return echo.NewHTTPError(status, "locked") })}
 }

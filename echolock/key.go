@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // Param reads the key from a parameter of the route's path, as in
@@ -111,7 +112,7 @@ func Host() KeyFunc { return ofRequest(httpkey.Host()) }
 // are keys. A value of another type is core.ErrInvalidKey, and the error names the
 // type. A missing or nil value is core.ErrNoKey. An empty name panics.
 func Get(name string) KeyFunc {
-	adapter.Must(name != "", "Get needs a name")
+	registration.Must(self, name != "", "Get needs a name")
 	return core.Describe(keypart.Call("Get", name), "", func(c echo.Context) (string, error) { return keypart.Value(c.Get(name)) })
 }
 
@@ -124,8 +125,8 @@ func Get(name string) KeyFunc {
 // core.ErrInvalidKey, and the error names the type. An empty name or a nil get
 // panics.
 func GetAs[T any](name string, get func(T) string) KeyFunc {
-	adapter.Must(name != "", "GetAs needs a name")
-	adapter.Must(get != nil, "GetAs needs a function")
+	registration.Must(self, name != "", "GetAs needs a name")
+	registration.Must(self, get != nil, "GetAs needs a function")
 	return core.Describe(keypart.Call("GetAs", name), "", func(c echo.Context) (string, error) { return keypart.As(c.Get(name), get) })
 }
 
@@ -136,13 +137,4 @@ func Literal(key string) KeyFunc { return ofRequest(httpkey.Literal(key)) }
 // ofRequest reads the key from the request of the context.
 func ofRequest(key httpkey.KeyFunc) KeyFunc {
 	return func(c echo.Context) (core.RequestKey, error) { return key(c.Request()) }
-}
-
-// keyFuncOf makes a KeyFunc from a key function. It returns nil for nil, which the
-// configuration refuses.
-func keyFuncOf[K string | core.RequestKey](key func(echo.Context) (K, error)) KeyFunc {
-	if key == nil {
-		return nil
-	}
-	return core.Func(key)
 }

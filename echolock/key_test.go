@@ -53,7 +53,6 @@ func TestKeyFunctions(t *testing.T) {
 		"Get of nothing":        {echolock.Get("other"), core.ErrNoKey},
 		"GetAs of nothing":      {echolock.GetAs("other", func(int) string { return "as" }), core.ErrNoKey},
 		"GetAs of another type": {echolock.GetAs("n", func(string) string { return "as" }), core.ErrInvalidKey},
-		"a form over the limit": {echolock.Form("f", echolock.MaxBody(5)), core.ErrBodyTooLarge},
 	} {
 		if got, err := test.key(c); !errors.Is(err, test.want) {
 			t.Errorf("%s: %q, %v", name, got, err)

@@ -3,50 +3,49 @@ package echolock
 import (
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// adapter is the prefix of the panics at registration.
-const adapter = registration.Adapter("echolock")
-
-// An Option is a setting of a Middleware or of an Idempotent: an option of core, such
-// as core.WithWait, or an option of this package. A later option replaces an earlier
-// one. An option that only the other of the two accepts panics.
-type Option interface {
-	// ReqlockOption marks the options of reqlock and of its adapters, so that one
-	// list can contain both. An option of another adapter panics at registration.
-	ReqlockOption()
-}
+// self is the name of this package in errors.
+const self = adapter.Name("echolock")
 
 // Also locks more keys for the same request, such as both accounts of a transfer. The
 // request holds all keys. They are taken in a fixed order that does not depend on the
 // order of the key functions, so a transfer from a to b and a transfer from b to a do
 // not deadlock. One wait covers all keys. Equal keys are locked once. Leases
-// returns the lease of each key. Also is an option of Middleware. core.Func converts a
+// returns the lease of each key. Idempotent refuses this option. core.Func converts a
 // function of your own that stands beside other key functions.
-func Also[F ~func(echo.Context) (K, error), K string | core.RequestKey](keys ...F) Option {
-	more := registration.KeysOf[echo.Context](adapter, "Also", keys)
-	return option("Also", func(o *options) { o.also = append(o.also, more...) })
+func Also[F ~func(echo.Context) (K, error), K string | core.RequestKey](keys ...F) core.Option {
+	return registration.Also[echo.Context](self, keys)
 }
 
-// WithErrorHandler sets the function that answers requests that do not run:
-// WriteError if not set. Config.ErrorHandler describes what handle gets and may
-// return.
-func WithErrorHandler(handle func(c echo.Context, err error) error) Option {
-	adapter.Must(handle != nil, "WithErrorHandler needs a function")
-	return option("WithErrorHandler", func(o *options) { o.errorHandler = handle })
+// WithErrorHandler sets the function that answers requests that do not run: WriteError if
+// not set. handle gets the error of core.Enter or Locker.Begin: use core.RefusalOf or
+// errors.Is to find its meaning. The middleware returns the error that handle returns, so
+// the application's HTTPErrorHandler renders it. Idempotent calls handle also for a handler
+// that was cut off: see core.Attempt.CutOff.
+//
+// A request that did not run does not get a success by mistake. If handle returns err
+// itself, or returns nil without an answer, WriteError answers. If handle writes a body
+// without a status, the answer has the status of the outcome instead of 200. Writing to
+// c.Response().Writer and hijacking are answers as well. If a key function has answered by
+// itself, its answer is kept, and handle is not called.
+//
+// Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
+// the key. Any other answer counts as if the handler had given it.
+func WithErrorHandler(handle func(c echo.Context, err error) error) core.Option {
+	return errorHandler.Option(handle)
 }
 
-// options holds what the options set.
-type options struct {
-	errorHandler func(c echo.Context, err error) error
-	also         []KeyFunc // only for Middleware
-	settings     settings  // only for Idempotent
-	idempotent   string    // the name of the last option that changed settings
-}
+// errorHandler is the setting of WithErrorHandler.
+var errorHandler = adapter.NewSetting[func(c echo.Context, err error) error](self, "WithErrorHandler", adapter.ForAll)
 
-// option returns the option of this package with that name.
-func option(name string, set func(*options)) Option {
-	return registration.NewSetting(adapter, name, set)
+// errorHandlerOf returns the error handler of a Locker.
+func errorHandlerOf(l *core.Locker) func(c echo.Context, err error) error {
+	if handle, isSet := errorHandler.Value(l); isSet {
+		return handle
+	}
+	return WriteError
 }

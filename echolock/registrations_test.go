@@ -14,6 +14,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // A User is the user that the application's authentication puts into the context.
@@ -55,7 +56,7 @@ func TestRegistrations(t *testing.T) {
 	e.POST("/a3", ok, echolock.Middleware(locks, echolock.QueryParam("account")))
 	e.POST("/a4", ok, echolock.Middleware(locks, echolock.Cookie("session")))
 	e.POST("/a5", ok, echolock.Middleware(locks, echolock.Form("account")))
-	e.POST("/a6", ok, echolock.Middleware(locks, echolock.JSONField("account.id", echolock.MaxBody(64<<10))))
+	e.POST("/a6", ok, echolock.Middleware(locks, echolock.JSONField("account.id"), core.WithMaxBody(64<<10)))
 	e.POST("/a7", ok, echolock.Middleware(locks, echolock.RealIP()))
 	e.POST("/a8", ok, auth, echolock.Middleware(locks, echolock.Get("user")))
 	e.POST("/a9", ok, auth, echolock.Middleware(locks, echolock.GetAs("user", (*User).String)))
@@ -109,21 +110,36 @@ func TestRegistrations(t *testing.T) {
 	me.POST("/orders", ok)
 	accounts := e.Group("/accounts")
 	accounts.Use(auth)
-	accounts.Use(echolock.MiddlewareWithConfig(echolock.Config{
-		Skipper: func(c echo.Context) bool { return !isWrite(c) },
-		Locker:  locks,
-		Key:     core.Named("account", echolock.Param("id")),
-		Options: []core.Option{core.WithWait(time.Second)},
-	}))
-	lock, err := echolock.Config{
-		Skipper:      middleware.DefaultSkipper,
-		Locker:       locks,
-		Key:          echolock.Get("user"),
-		Also:         []echolock.KeyFunc{echolock.Literal("all")},
-		ErrorHandler: echolock.WriteError,
-	}.ToMiddleware()
-	if err != nil {
-		t.Fatal(err)
+	accounts.Use(echolock.Middleware(locks, core.When(isWrite, core.Named("account", echolock.Param("id"))), core.WithWait(time.Second)))
+	e.Use(echolock.Middleware(locks, echolock.Get("user"), echolock.Also(echolock.Literal("all")), echolock.WithErrorHandler(echolock.WriteError)))
+}
+
+func TestRegistrationPanics(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	for name, test := range map[string]struct {
+		register func()
+		want     string
+	}{
+		"nil locker":        {func() { echolock.Middleware(nil, literal) }, "locker"},
+		"nil key":           {func() { echolock.Middleware[string](locks, nil) }, "key function"},
+		"nil option":        {func() { echolock.Middleware(locks, literal, nil) }, "option is nil"},
+		"foreign option":    {func() { echolock.Middleware(locks, literal, adaptertest.ForeignOption()) }, adaptertest.ForeignOptionText},
+		"bad setting":       {func() { echolock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
+		"root setting":      {func() { echolock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
+		"Also nothing":      {func() { echolock.Also([]echolock.KeyFunc{}...) }, "Also"},
+		"Also nil":          {func() { echolock.Also(literal, nil) }, "Also"},
+		"nil error handler": {func() { echolock.WithErrorHandler(nil) }, "WithErrorHandler"},
+		"Param":             {func() { echolock.Param("") }, "Param"},
+		"Param colon":       {func() { echolock.Param(":id") }, `Param(":id"): write the name alone, as in Param("id")`},
+		"Get":               {func() { echolock.Get("") }, "Get"},
+		"GetAs":             {func() { echolock.GetAs("", func(string) string { return "" }) }, "GetAs"},
+		"GetAs nil":         {func() { echolock.GetAs[string]("user", nil) }, "GetAs"},
+		"Literal":           {func() { echolock.Literal("") }, "Literal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.WantPanic(t, test.register, test.want)
+		})
 	}
-	e.Use(lock)
 }

@@ -17,10 +17,10 @@ import (
 // than once is core.ErrInvalidKey, and so is a field that is in the query as well: a
 // handler may read either one. An empty name panics.
 //
-// The body is read before the lock is taken; see MaxBody. The handler can still read
+// The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with c.PostForm and c.ShouldBind as well as from c.Request.Body.
-func Form(name string, opts ...BodyOption) KeyFunc {
-	return ofRequest(httpkey.Form(name, opts...))
+func Form(name string) KeyFunc {
+	return ofRequest(httpkey.Form(name))
 }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever its
@@ -33,14 +33,14 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 // core.ErrInvalidKey. Names match as in encoding/json, which ignores case: "id" and
 // "ID" in one object are two values for one field.
 //
-// The body is read before the lock is taken; see MaxBody. The handler can still read
+// The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with c.ShouldBindJSON as well as from c.Request.Body. A middleware
 // before the lock that binds the body, to validate it, must keep the body for others:
 // it calls c.ShouldBindBodyWithJSON instead of c.ShouldBindJSON. Or the middleware
 // stores the bound value with c.Set; GetAs then reads the key from the validated
 // value.
-func JSONField(path string, opts ...BodyOption) KeyFunc {
-	key := httpkey.JSONField(path, opts...)
+func JSONField(path string) KeyFunc {
+	key := httpkey.JSONField(path)
 	return func(c *gin.Context) (core.RequestKey, error) {
 		if body, ok := boundBody(c); ok {
 			return key(body)
@@ -57,7 +57,11 @@ func boundBody(c *gin.Context) (*http.Request, bool) {
 	if len(body) == 0 { // as after another middleware has read the body
 		return nil, false
 	}
-	return &http.Request{Body: io.NopCloser(bytes.NewReader(body))}, true
+	bound := &http.Request{Body: io.NopCloser(bytes.NewReader(body))}
+	if limit := httpkey.BodyLimit(c.Request); limit != httpkey.DefaultMaxBody {
+		httpkey.LimitBody(bound, limit)
+	}
+	return bound, true
 }
 
 // readBody reads the body of a request for its fingerprint.
@@ -67,13 +71,3 @@ func readBody(c *gin.Context, limit int64) ([]byte, error) {
 	}
 	return httpkey.ReadBody(c.Request, limit)
 }
-
-// A BodyOption is a setting of a key function that reads the body.
-type BodyOption = httpkey.BodyOption
-
-// MaxBody limits how many bytes of the body a key function reads: 1 MiB if not set. A
-// longer body is core.ErrBodyTooLarge. A limit below 1 panics.
-//
-// The body is held in memory until the request ends. The server's ReadTimeout limits
-// how long a slow client may take to send the body.
-func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }

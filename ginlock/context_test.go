@@ -219,7 +219,7 @@ func TestLockWithGinContext(t *testing.T) {
 		run(c, other.Locker, theKey) // of another Redis
 	})
 	r.GET("/free", func(c *gin.Context) { run(c, locks.Locker, theKey) })
-	r.GET("/idempotent", ginlock.Idempotent(locks.Locker, literal, ginlock.WithMethods(http.MethodDelete)), func(c *gin.Context) {
+	r.GET("/idempotent", ginlock.Idempotent(locks.Locker, literal, core.WithMethods(http.MethodDelete)), func(c *gin.Context) {
 		run(c, locks.Locker, theKey)
 	})
 	for _, path := range []string{"/locked", "/free", "/idempotent"} {

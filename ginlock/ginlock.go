@@ -6,11 +6,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // A KeyFunc reads the lock key from a request. Functions of this package, functions
@@ -37,32 +39,35 @@ type KeyFunc = core.KeyFunc[*gin.Context]
 // of core.RefusalOf instead of an empty 200. c.Writer is not replaced. After the lock,
 // c.Request is the request from before the lock again.
 //
-// Middleware panics if l or key is nil, or if an option is invalid or belongs to
-// another adapter. The middleware is safe for concurrent use.
-func Middleware[K string | core.RequestKey](l *core.Locker, key func(*gin.Context) (K, error), opts ...Option) gin.HandlerFunc {
-	return middleware(l, registration.KeyOf(adapter, "Middleware", l, key), opts)
+// Middleware panics if l or key is nil, or if an option is invalid, has no
+// effect on its requests or belongs to another adapter. The middleware is safe for
+// concurrent use.
+func Middleware[K string | core.RequestKey](l *core.Locker, key func(*gin.Context) (K, error), opts ...core.Option) gin.HandlerFunc {
+	return middleware(l, registration.KeyOf(self, "Middleware", l, key), opts)
 }
 
 // middleware is Middleware for each form of key function.
-func middleware(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
-	cfg := &config{}
-	l = l.With(adapter.ForLocks("Middleware", registration.Apply(adapter, cfg, opts))...)
-	adapter.Must(cfg.idempotent == "", cfg.idempotent+" is an option of Idempotent, not of Middleware")
-	keys := append([]KeyFunc{key}, cfg.also...)
-	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
+func middleware(l *core.Locker, key KeyFunc, opts []core.Option) gin.HandlerFunc {
+	l = adapter.Must(registration.View(self, "Middleware", bridge.HTTPLock, l, opts))
+	onError, _ := errorHandler.Value(l)
+	keys := append([]KeyFunc{key}, registration.AlsoOf[*gin.Context](self, l)...)
+	if err := httpkey.CheckSharedReads(self, l, keys); err != nil {
 		panic(err)
 	}
-	wait, mistakes := httpreply.NewWaitCheck(adapter, l), httpkey.NewMistakeCheck(adapter, l)
+	wait, mistakes := httpreply.NewWaitCheck(self, l), httpkey.NewMistakeCheck(self, l)
+	maxBody := bridge.SettingsOf(l).MaxBody
 
 	return func(c *gin.Context) {
 		r := c.Request
 		wait.Check(r)
+		httpkey.LimitBody(r, maxBody)
 		pass := httpattempt.Enter(r.Context())
 		defer pass.Leave()
 		ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, keys...)
+		httpkey.LeaveBody(r)
 		if err != nil {
 			mistakes.Check(err)
-			cfg.refuse(c, err, pass)
+			onError.refuse(c, err, pass)
 			return
 		}
 		defer release()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
@@ -18,9 +19,9 @@ import (
 //
 //	r.POST("/payments", auth, ginlock.Idempotent(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())), pay)
 //
-// Idempotent applies to POST and PATCH: see WithMethods. The same key with another
+// Idempotent applies to POST and PATCH: see core.WithMethods. The same key with another
 // path, query, media type or body is refused with core.ErrMismatch: see
-// WithFingerprint. A request without a key is refused: see WithOptionalKey. The keys
+// core.WithFingerprint. A request without a key is refused: see core.WithOptionalKey. The keys
 // of two routes are independent. The route is c.FullPath, or the path of the URL if
 // c.FullPath is empty. A prefix that http.StripPrefix has removed belongs to the
 // route too.
@@ -36,19 +37,14 @@ import (
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
 // core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
-func Idempotent[K string | core.RequestKey](l *core.Locker, key func(*gin.Context) (K, error), opts ...Option) gin.HandlerFunc {
-	return idempotent(l, registration.KeyOf(adapter, "Idempotent", l, key), opts)
+func Idempotent[K string | core.RequestKey](l *core.Locker, key func(*gin.Context) (K, error), opts ...core.Option) gin.HandlerFunc {
+	return idempotent(l, registration.KeyOf(self, "Idempotent", l, key), opts)
 }
 
 // idempotent is Idempotent for each form of key function.
-func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
-	cfg := &config{}
-	l = l.With(adapter.ForAttempts("Idempotent", registration.Apply(adapter, cfg, opts))...)
-	adapter.Must(len(cfg.also) == 0, "Also is an option of Middleware: put a Middleware behind Idempotent")
-	endpoint, err := httpattempt.New(adapter, l, key, readBody, cfg.settings)
-	if err != nil {
-		panic(err)
-	}
+func idempotent(l *core.Locker, key KeyFunc, opts []core.Option) gin.HandlerFunc {
+	endpoint := adapter.Must(httpattempt.New(self, l, key, readBody, opts))
+	onError, _ := errorHandler.Value(endpoint.Locker())
 
 	return func(c *gin.Context) {
 		pass := httpattempt.Enter(c.Request.Context())
@@ -66,7 +62,7 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) gin.HandlerFunc {
 			err = exchange.CutOff()
 		}
 		if err != nil {
-			cfg.refuse(c, err, pass)
+			onError.refuse(c, err, pass)
 		}
 	}
 }

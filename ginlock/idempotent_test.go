@@ -20,31 +20,21 @@ var byKey = ginlock.IdempotencyKey()
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
 	locks := adaptertest.UnusedLocker(t)
-	idempotent := func(opts ...ginlock.Option) func() {
+	idempotent := func(opts ...core.Option) func() {
 		return func() { ginlock.Idempotent(locks, byKey, opts...) }
 	}
 	for name, test := range map[string]struct {
 		register func()
 		want     string
 	}{
-		"nil locker":       {func() { ginlock.Idempotent(nil, byKey) }, "locker"},
-		"nil key":          {func() { ginlock.Idempotent[string](locks, nil) }, "key function"},
-		"nil option":       {idempotent(nil), "option is nil"},
-		"bad setting":      {idempotent(core.WithRetention(1)), "WithRetention"},
-		"Also":             {idempotent(ginlock.Also(literal)), "put a Middleware behind Idempotent"},
-		"FailOpen":         {idempotent(core.WithFailOpen(true)), "without Redis"},
-		"a safe method":    {idempotent(ginlock.WithMethods("put", "get")), "GET"},
-		"no method":        {func() { ginlock.WithMethods() }, "WithMethods"},
-		"fingerprint":      {func() { ginlock.WithFingerprint(nil) }, "WithFingerprint"},
-		"body limit":       {func() { ginlock.WithMaxBody(0) }, "WithMaxBody"},
-		"stored":           {func() { ginlock.WithStored(nil) }, "WithStored"},
-		"uncertain":        {func() { ginlock.WithUnknown(nil) }, "WithUnknown"},
-		"free, Middleware": {func() { ginlock.Middleware(locks, byKey, ginlock.FreeOnFailure()) }, "FreeOnFailure is an option of Idempotent"},
-		"a cookie":         {idempotent(ginlock.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
-		"no header":        {func() { ginlock.WithReplayedHeaders() }, "WithReplayedHeaders"},
-		"of Idempotent": {func() {
-			ginlock.Middleware(locks, byKey, ginlock.WithMaxBody(1))
-		}, "WithMaxBody is an option of Idempotent"},
+		"nil locker":    {func() { ginlock.Idempotent(nil, byKey) }, "locker"},
+		"nil key":       {func() { ginlock.Idempotent[string](locks, nil) }, "key function"},
+		"nil option":    {idempotent(nil), "option is nil"},
+		"bad setting":   {idempotent(core.WithRetention(1)), "WithRetention"},
+		"Also":          {idempotent(ginlock.Also(literal)), "Also has no effect on Idempotent"},
+		"FailOpen":      {idempotent(core.WithFailOpen(true)), "without Redis"},
+		"a cookie":      {idempotent(core.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
+		"of Idempotent": {func() { ginlock.Middleware(locks, byKey, core.WithStored(func(int) bool { return true })) }, "WithStored has no effect on Middleware"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,12 +68,12 @@ func TestAnswerOfOuterMiddlewareIsNotStored(t *testing.T) {
 		}
 	}
 	idempotent := ginlock.Idempotent(locks, byKey)
-	known := ginlock.Idempotent(locks, byKey, ginlock.WithUnknown(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) }))
+	known := ginlock.Idempotent(locks, byKey, core.WithUnknown(func(f core.Failure) bool { return !errors.Is(f.Err, errFunds) }))
 	engine.POST("/no-status", idempotent, fail(0, core.EndUndecided))
 	engine.POST("/402", idempotent, fail(http.StatusPaymentRequired, core.EndUndecided))
 	engine.POST("/500", idempotent, fail(http.StatusInternalServerError, core.EndUndecided))
 	engine.POST("/known", known, fail(0, core.EndUndecided))
-	engine.POST("/free", ginlock.Idempotent(locks, byKey, ginlock.FreeOnFailure()), fail(0, core.EndUndecided))
+	engine.POST("/free", ginlock.Idempotent(locks, byKey, core.WithFreeOnFailure()), fail(0, core.EndUndecided))
 	engine.POST("/drop", idempotent, fail(0, core.EndAbort))
 	engine.POST("/store", idempotent, fail(0, core.EndCommit))
 	for path, code := range map[string]string{
@@ -144,7 +134,7 @@ func TestFingerprintCoversABoundBody(t *testing.T) {
 		if err := c.ShouldBindBodyWithJSON(&payment{}); err != nil {
 			t.Error(err)
 		}
-	}, ginlock.Idempotent(locktest.New(t).Locker, byKey, ginlock.WithMaxBody(20)), func(c *gin.Context) {
+	}, ginlock.Idempotent(locktest.New(t).Locker, byKey, core.WithMaxBody(20)), func(c *gin.Context) {
 		var p payment
 		err := c.ShouldBindBodyWithJSON(&p)
 		c.String(http.StatusCreated, "%d %v", p.Amount, err)

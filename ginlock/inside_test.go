@@ -63,15 +63,15 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 			c.Abort()
 		}
 	}
-	answering := func(status int) []ginlock.Option {
-		return []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.AbortWithStatus(status) })}
+	answering := func(status int) []core.Option {
+		return []core.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.AbortWithStatus(status) })}
 	}
 	broken := errors.New("the key function failed")
 	for name, test := range map[string]struct {
 		inside  gin.HandlerFunc
 		refusal error // of the lock
 		handler gin.HandlerFunc
-		opts    []ginlock.Option // of the lock
+		opts    []core.Option // of the lock
 		want    string
 	}{
 		"a refusal":                                    {asIs, core.ErrBusy, charged, nil, runs},
@@ -79,16 +79,16 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		"a refusal, 400":                               {asIs, core.ErrNoKey, charged, nil, runs},
 		"an error handler, 422":                        {asIs, broken, charged, answering(http.StatusUnprocessableEntity), runs},
 		"an error handler, 500":                        {asIs, core.ErrNoKey, charged, answering(http.StatusInternalServerError), unknown},
-		"an error handler, WriteError":                 {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(ginlock.WriteError)}, runs},
-		"an error handler that runs it":                {asIs, broken, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { charged(c) })}, replays},
+		"an error handler, WriteError":                 {asIs, broken, charged, []core.Option{ginlock.WithErrorHandler(ginlock.WriteError)}, runs},
+		"an error handler that runs it":                {asIs, broken, charged, []core.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { charged(c) })}, replays},
 		"an answer before the refusal":                 {func(c *gin.Context) { c.String(http.StatusUnprocessableEntity, "invalid") }, core.ErrBusy, charged, nil, replays},
-		"an error handler, only a status":              {after(func(c *gin.Context) { c.JSON(-1, "refused") }), core.ErrBusy, charged, []ginlock.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.Status(http.StatusBadRequest) })}, runs},
+		"an error handler, only a status":              {after(func(c *gin.Context) { c.JSON(-1, "refused") }), core.ErrBusy, charged, []core.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.Status(http.StatusBadRequest) })}, runs},
 		"an error handler, 423, and a fallback behind": {after(func(c *gin.Context) { _, _ = c.Writer.WriteString("queued") }), core.ErrBusy, charged, answering(http.StatusLocked), unknown},
 		"a client that has gone":                       {gone, nil, charged, nil, runs},
-		"a client that has gone, WriteError":           {gone, nil, charged, []ginlock.Option{ginlock.WithErrorHandler(ginlock.WriteError)}, runs},
+		"a client that has gone, WriteError":           {gone, nil, charged, []core.Option{ginlock.WithErrorHandler(ginlock.WriteError)}, runs},
 		"a lock that is lost, and rendered": {after(func(c *gin.Context) { c.JSON(-1, gin.H{"error": "lost"}) }), nil, func(c *gin.Context) {
 			<-c.Request.Context().Done()
-		}, []ginlock.Option{core.WithMaxHold(time.Millisecond)}, unknown},
+		}, []core.Option{core.WithMaxHold(time.Millisecond)}, unknown},
 		"a timeout below another error": {asIs, nil, func(c *gin.Context) {
 			_ = c.Error(errors.Join(&url.Error{Err: errors.New("refused")}, &url.Error{Err: os.ErrDeadlineExceeded}))
 			c.Status(http.StatusServiceUnavailable)
@@ -96,7 +96,7 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 		"a lock that is lost, and 503": {asIs, nil, func(c *gin.Context) {
 			<-c.Request.Context().Done()
 			c.Status(http.StatusServiceUnavailable)
-		}, []ginlock.Option{core.WithMaxHold(time.Millisecond)}, unknown},
+		}, []core.Option{core.WithMaxHold(time.Millisecond)}, unknown},
 		"a fallback behind the refusal":      {after(charged), core.ErrBusy, charged, nil, unknown},
 		"errors rendered behind the refusal": {after(func(c *gin.Context) { c.JSON(http.StatusInternalServerError, "failed") }), core.ErrBusy, charged, nil, unknown},
 		"a deadline that sets 504 behind its refusal": {func(c *gin.Context) {

@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // Param reads the key from a parameter of the route, as in "/accounts/:id/transfer".
@@ -135,7 +136,7 @@ func Get(name any) KeyFunc {
 // name that Get does not accept.
 func GetAs[T any](name any, get func(T) string) KeyFunc {
 	mustBeName(name, "GetAs")
-	adapter.Must(get != nil, "GetAs needs a function")
+	registration.Must(self, get != nil, "GetAs needs a function")
 	return core.Describe(keypart.Call("GetAs", name), "", func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
 		return keypart.As(value, get)
@@ -153,6 +154,6 @@ func ofRequest(key httpkey.KeyFunc) KeyFunc {
 
 // mustBeName panics unless c.Set accepts the name.
 func mustBeName(name any, function string) {
-	adapter.Must(name != nil && name != "", function+" needs a name")
-	adapter.Must(reflect.TypeOf(name).Comparable(), function+" needs a name that is comparable")
+	registration.Must(self, name != nil && name != "", function+" needs a name")
+	registration.Must(self, reflect.TypeOf(name).Comparable(), function+" needs a name that is comparable")
 }

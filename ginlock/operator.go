@@ -22,5 +22,5 @@ import (
 // The error says which argument is wrong. It is core.ErrNoKey for an empty part, and
 // core.ErrInvalidKey for a malformed Idempotency-Key.
 func EndpointKey(method, route string, parts ...string) (string, error) {
-	return httpattempt.PathEndpointKey(adapter, method, route, parts)
+	return httpattempt.PathEndpointKey(self, method, route, parts)
 }

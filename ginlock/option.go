@@ -3,31 +3,22 @@ package ginlock
 import (
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// adapter is the prefix of the panics at registration.
-const adapter = registration.Adapter("ginlock")
-
-// An Option is a setting of a Middleware or of an Idempotent: an option of core, such
-// as core.WithWait, or an option of this package. A later option replaces an earlier
-// one. An option that only the other of the two accepts panics.
-type Option interface {
-	// ReqlockOption marks the options of reqlock and of its adapters, so that one
-	// list can contain both. An option of another adapter panics at registration.
-	ReqlockOption()
-}
+// self is the name of this package in errors.
+const self = adapter.Name("ginlock")
 
 // Also locks more keys for the same request, such as both accounts of a transfer. The
 // request holds all keys. They are taken in a fixed order that does not depend on the
 // order of the key functions, so a transfer from a to b and a transfer from b to a do
 // not deadlock. One wait covers all keys. Equal keys are locked once. Leases
-// returns the lease of each key. Also is an option of Middleware. core.Func converts a
+// returns the lease of each key. Idempotent refuses this option. core.Func converts a
 // function of your own that stands beside other key functions.
-func Also[F ~func(*gin.Context) (K, error), K string | core.RequestKey](keys ...F) Option {
-	more := registration.KeysOf[*gin.Context](adapter, "Also", keys)
-	return option("Also", func(cfg *config) { cfg.also = append(cfg.also, more...) })
+func Also[F ~func(*gin.Context) (K, error), K string | core.RequestKey](keys ...F) core.Option {
+	return registration.Also[*gin.Context](self, keys)
 }
 
 // WithErrorHandler sets the function that answers requests that do not run:
@@ -46,20 +37,12 @@ func Also[F ~func(*gin.Context) (K, error), K string | core.RequestKey](keys ...
 //
 // Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
 // the key. Any other answer counts as if the handler had given it.
-func WithErrorHandler(handle func(c *gin.Context, err error)) Option {
-	adapter.Must(handle != nil, "WithErrorHandler needs a function")
-	return option("WithErrorHandler", func(cfg *config) { cfg.onError = handle })
+func WithErrorHandler(handle func(c *gin.Context, err error)) core.Option {
+	return errorHandler.Option(handle)
 }
 
-// config holds what the options set.
-type config struct {
-	onError    func(*gin.Context, error) // nil means WriteError
-	also       []KeyFunc                 // only for Middleware
-	settings   settings                  // only for Idempotent
-	idempotent string                    // the name of the last option that changed settings
-}
+// errorHandler is the setting of WithErrorHandler.
+var errorHandler = adapter.NewSetting[handler](self, "WithErrorHandler", adapter.ForAll)
 
-// option returns the option of this package with that name.
-func option(name string, set func(*config)) Option {
-	return registration.NewSetting(adapter, name, set)
-}
+// A handler answers a request that does not run. nil means WriteError.
+type handler func(*gin.Context, error)

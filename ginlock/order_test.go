@@ -141,14 +141,14 @@ func TestCompression(t *testing.T) {
 	for name, test := range map[string]struct {
 		before bool
 		held   bool
-		opts   []ginlock.Option
+		opts   []core.Option
 		status int
 		body   string
 		zipped bool
 	}{
 		"before the lock":               {true, false, nil, 200, "done", true},
 		"before the lock, refused":      {true, true, nil, 409, `"code":"busy"`, true},
-		"before the lock, own answer":   {true, true, []ginlock.Option{mine}, 409, `{"mine":true}`, true},
+		"before the lock, own answer":   {true, true, []core.Option{mine}, 409, `{"mine":true}`, true},
 		"behind the lock":               {false, false, nil, 200, "done", true},
 		"behind the lock, when refused": {false, true, nil, 409, `"code":"busy"`, false},
 	} {

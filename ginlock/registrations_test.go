@@ -73,7 +73,7 @@ func TestRegistrations(t *testing.T) {
 	r.GET("/4", ginlock.Middleware(locks, ginlock.Query("report"), core.WithWait(2*time.Second)), h)
 	r.POST("/5", ginlock.Middleware(locks, ginlock.Cookie("session")), h)
 	r.POST("/6", ginlock.Middleware(locks, ginlock.Form("account")), h)
-	r.POST("/7", ginlock.Middleware(locks, ginlock.JSONField("account.id", ginlock.MaxBody(64<<10))), h)
+	r.POST("/7", ginlock.Middleware(locks, ginlock.JSONField("account.id"), core.WithMaxBody(64<<10)), h)
 	r.POST("/8", ginlock.Middleware(locks, ginlock.ClientIP(), core.WithFailOpen(true)), h)
 	r.POST("/9", auth, ginlock.Middleware(locks, ginlock.Get(gin.AuthUserKey)), h)
 	r.POST("/10", auth, ginlock.Middleware(locks, ginlock.GetAs("account", func(a *account) string { return a.ID })), h)
@@ -141,7 +141,7 @@ func TestRegistrations(t *testing.T) {
 	group.DELETE("", h)
 	r.NoRoute(ginlock.Middleware(locks, ginlock.Header("X-Account")), h)
 	perUser := core.Named("user", ginlock.Get("user"))
-	patient := []ginlock.Option{core.WithWait(5 * time.Second), ginlock.WithErrorHandler(app.refused)}
+	patient := []core.Option{core.WithWait(5 * time.Second), ginlock.WithErrorHandler(app.refused)}
 	gin.New().Use(auth, ginlock.Middleware(locks, core.When(isRoute, perUser), patient...))
 	r.Match([]string{http.MethodPut, http.MethodPatch}, "/36", ginlock.Middleware(locks, perUser, slices.Clone(patient)...), h)
 
@@ -150,12 +150,12 @@ func TestRegistrations(t *testing.T) {
 	r.POST("/37", auth, ginlock.Idempotent(locks, scoped), h)
 	r.POST("/38", auth, ginlock.Idempotent(locks, scoped, core.WithWait(2*time.Second), core.WithRetention(time.Hour),
 		core.WithRerunUnknown(true), core.WithMaxAnswer(64<<10), ginlock.WithErrorHandler(app.refused)), h)
-	r.Any("/39", ginlock.Idempotent(locks, ginlock.IdempotencyKey(), ginlock.WithOptionalKey(),
-		ginlock.WithMethods(http.MethodPut, "delete"), ginlock.WithReplayedHeaders("X-Payment")), h)
-	r.POST("/40", ginlock.Idempotent(locks, ginlock.Header("X-Request-Key"), ginlock.WithOptionalKey("X-Request-Key"),
-		ginlock.WithMaxBody(64<<10), ginlock.WithStored(func(status int) bool { return status < 300 })), h)
-	r.POST("/41", ginlock.Idempotent(locks, ginlock.JSONField("id"), ginlock.WithoutFingerprint()), h)
-	r.POST("/42", ginlock.Idempotent(locks, scoped, ginlock.WithFingerprint(func(c *gin.Context) ([]byte, error) {
+	r.Any("/39", ginlock.Idempotent(locks, ginlock.IdempotencyKey(), core.WithOptionalKey(),
+		core.WithMethods(http.MethodPut, "delete"), core.WithReplayedHeaders("X-Payment")), h)
+	r.POST("/40", ginlock.Idempotent(locks, ginlock.Header("X-Request-Key"), core.WithOptionalKey("X-Request-Key"),
+		core.WithMaxBody(64<<10), core.WithStored(func(status int) bool { return status < 300 })), h)
+	r.POST("/41", ginlock.Idempotent(locks, ginlock.JSONField("id"), core.WithoutFingerprint()), h)
+	r.POST("/42", ginlock.Idempotent(locks, scoped, core.WithFingerprint(func(c *gin.Context) ([]byte, error) {
 		return []byte(c.PostForm("amount")), nil
 	})), ginlock.Middleware(locks, perUser), h)
 

@@ -28,27 +28,27 @@ func WriteError(c *gin.Context, err error) { httpreply.Write(sender{c.Writer}, e
 // done so. It aborts the chain first, so that c.Next in the error handler runs
 // nothing. It does not call c.Error: for an error that wraps the *gin.Error of a key
 // function, c.Error would add only the *gin.Error.
-func (cfg *config) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
+func (h handler) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
 	c.Abort()
 	switch {
 	case c.Writer.Written():
 		pass.RefusedByKey(c.Writer.Status(), c.Writer.Size(), err)
-	case cfg.onError == nil:
+	case h == nil:
 		pass.Refuse(sender{c.Writer}, err)
 	default:
 		guard := pass.Guard(c.Writer, err)
 		defer func() { pass.Refused(httpattempt.RefusalBy(guard, err)) }() // also when the error handler panics
-		cfg.handle(c, err, guard)
+		h.handle(c, err, guard)
 	}
 }
 
 // handle calls the application's error handler with a guarded writer.
-func (cfg *config) handle(c *gin.Context, err error, guard *httpreply.Guard) {
+func (h handler) handle(c *gin.Context, err error, guard *httpreply.Guard) {
 	w := c.Writer
 	c.Writer = guarded{w, guard, httpreply.RefusalOf(err).HTTP}
 	defer func() { c.Writer = w }()
-	cfg.onError(c, err)
+	h(c, err)
 	if !w.Written() { // an answer without the guard: engine.HandleContext, Hijack
 		guard.Finish()
 	}

@@ -184,11 +184,11 @@ func TestRenderingErrorsOutside(t *testing.T) {
 		c.Status(outcome.HTTP)
 	})
 	for name, test := range map[string]struct {
-		opts []ginlock.Option
+		opts []core.Option
 		body string
 	}{
 		"the lock's answer": {nil, `"code":"no_key"`},
-		"its own":           {[]ginlock.Option{leaveIt}, `{"error":"refused"}`},
+		"its own":           {[]core.Option{leaveIt}, `{"error":"refused"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -184,7 +184,7 @@ func TestUploadIsRemoved(t *testing.T) {
 		c.Request = c.Request.WithContext(ctx)
 		c.Next()
 	}
-	r.POST("/", ginlock.Middleware(locks.Locker, ginlock.Form("id", ginlock.MaxBody(2<<20))), tracing, func(c *gin.Context) {
+	r.POST("/", ginlock.Middleware(locks.Locker, ginlock.Form("id"), core.WithMaxBody(2<<20)), tracing, func(c *gin.Context) {
 		upload, err := c.FormFile("upload")
 		if err != nil || upload.Size != 1<<20 || files() != 1 {
 			t.Errorf("upload %v, %v, %d files", upload, err, files())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // SharedReads lets the GET and HEAD requests of a group share the key. A request with another
@@ -20,6 +21,6 @@ import (
 //
 // Use it only where GET and HEAD change nothing. A nil key panics.
 func SharedReads[K string | core.RequestKey](key func(*gin.Context) (K, error)) KeyFunc {
-	adapter.Must(key != nil, "SharedReads needs a key function")
+	registration.Must(self, key != nil, "SharedReads needs a key function")
 	return httpkey.SharedReads(func(c *gin.Context) string { return c.Request.Method }, core.Func(key))
 }

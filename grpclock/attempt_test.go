@@ -71,7 +71,7 @@ func TestWhichAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	for code := range lastCode + 1 {
-		stores := func(isTrue bool) grpclock.Option { return grpclock.WithStored(func(codes.Code) bool { return isTrue }) }
+		stores := func(isTrue bool) core.Option { return grpclock.WithStored(func(codes.Code) bool { return isTrue }) }
 		uncertain := grpclock.WithUnknown(func(f grpclock.Failure) bool {
 			if f.Panic || f.Code != code || status.Code(f.Err) != code || code == codes.OK {
 				t.Errorf("%v: the failure is %+v", code, f)
@@ -94,7 +94,7 @@ func TestWhichAnswersAreStored(t *testing.T) {
 		}
 		for name, test := range map[string]struct {
 			decision core.Ending
-			opts     []grpclock.Option
+			opts     []core.Option
 			want     string
 		}{
 			"by default":   {want: byDefault},
@@ -103,18 +103,18 @@ func TestWhichAnswersAreStored(t *testing.T) {
 			"EndAbort":     {decision: core.EndAbort, want: runsAgain},
 			"EndUnknown":   {decision: core.EndUnknown, want: isUnknown},
 			"EndNoEffect":  {decision: core.EndNoEffect, want: noEffect},
-			"stored all":   {opts: []grpclock.Option{stores(true)}, want: isReplayed},
-			"stored none":  {opts: []grpclock.Option{stores(false)}, want: notStored},
-			"stored, drop": {opts: []grpclock.Option{stores(true)}, decision: core.EndAbort, want: runsAgain},
+			"stored all":   {opts: []core.Option{stores(true)}, want: isReplayed},
+			"stored none":  {opts: []core.Option{stores(false)}, want: notStored},
+			"stored, drop": {opts: []core.Option{stores(true)}, decision: core.EndAbort, want: runsAgain},
 
-			"free on failure": {opts: []grpclock.Option{grpclock.FreeOnFailure()}, want: freed},
-			"all uncertain":   {opts: []grpclock.Option{uncertain}, want: all},
+			"free on failure": {opts: []core.Option{core.WithFreeOnFailure()}, want: freed},
+			"all uncertain":   {opts: []core.Option{uncertain}, want: all},
 			"both": {
-				opts: []grpclock.Option{stores(true), uncertain}, want: all,
+				opts: []core.Option{stores(true), uncertain}, want: all,
 			},
-			"uncertain, drop": {opts: []grpclock.Option{uncertain}, decision: core.EndAbort, want: runsAgain},
+			"uncertain, drop": {opts: []core.Option{uncertain}, decision: core.EndAbort, want: runsAgain},
 			"uncertain, store": {
-				opts: []grpclock.Option{uncertain}, decision: core.EndCommit, want: isReplayed,
+				opts: []core.Option{uncertain}, decision: core.EndCommit, want: isReplayed,
 			},
 		} {
 			if code > codes.Unauthenticated+1 && name != "by default" {
@@ -142,7 +142,7 @@ func TestWhichAnswersAreStored(t *testing.T) {
 func TestHowOtherAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		opts  []grpclock.Option
+		opts  []core.Option
 		reply any
 		err   error
 		want  string
@@ -155,10 +155,10 @@ func TestHowOtherAnswersAreStored(t *testing.T) {
 		"no message at all":                     {want: isUnreadable},
 		"what is no message":                    {reply: 7, want: isUnreadable},
 		"a message that protobuf does not take": {reply: transferOf("\xff"), want: isUnreadable},
-		"a long message":                        {opts: []grpclock.Option{core.WithMaxAnswer(200)}, reply: transferOf(string(make([]byte, 200))), want: isUnreadable},
+		"a long message":                        {opts: []core.Option{core.WithMaxAnswer(200)}, reply: transferOf(string(make([]byte, 200))), want: isUnreadable},
 		"the end of a context, as ABORTED":      {err: endedAs(codes.Aborted), want: isUnknown},
 		"the end of a context, as NOT_FOUND":    {err: endedAs(codes.NotFound), want: isUnknown},
-		"the end of a context, free":            {err: endedAs(codes.Aborted), opts: []grpclock.Option{grpclock.FreeOnFailure()}, want: runsAgain},
+		"the end of a context, free":            {err: endedAs(codes.Aborted), opts: []core.Option{core.WithFreeOnFailure()}, want: runsAgain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -319,7 +319,7 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 				})
 		}, isUnknown},
 		"a replay inside": {core.ErrUnavailable, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
-			paid := grpclock.IdempotentUnaryServerInterceptor(locker, grpclock.Literal("paid"), grpclock.WithoutFingerprint())
+			paid := grpclock.IdempotentUnaryServerInterceptor(locker, grpclock.Literal("paid"), core.WithoutFingerprint())
 			for _, ctx := range []context.Context{context.Background(), ctx} {
 				_, _ = paid(ctx, transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
 					func(context.Context, any) (any, error) { return &pb.TransferReply{}, nil })

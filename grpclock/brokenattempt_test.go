@@ -20,7 +20,7 @@ import (
 )
 
 // After a handler that panics, or ends its goroutine, the outcome is unknown. Exception:
-// EndAbort and FreeOnFailure free the key. The panic goes on as it is.
+// EndAbort and WithFreeOnFailure free the key. The panic goes on as it is.
 func TestAttemptsThatBreak(t *testing.T) {
 	t.Parallel()
 	const crash = "crash"
@@ -28,7 +28,7 @@ func TestAttemptsThatBreak(t *testing.T) {
 	for how, end := range map[string]func(){"panic": func() { panic(crash) }, "Goexit": runtime.Goexit} {
 		for name, test := range map[string]struct {
 			decision core.Ending
-			opts     []grpclock.Option
+			opts     []core.Option
 			want     error
 		}{
 			"EndUndecided": {core.EndUndecided, nil, unknown},
@@ -38,13 +38,13 @@ func TestAttemptsThatBreak(t *testing.T) {
 			"EndUnknown":   {core.EndUnknown, nil, unknown},
 			"EndNoEffect":  {core.EndNoEffect, nil, nil},
 
-			"FreeOnFailure":             {core.EndUndecided, []grpclock.Option{grpclock.FreeOnFailure()}, nil},
-			"FreeOnFailure, EndCommit":  {core.EndCommit, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
-			"FreeOnFailure, EndUnknown": {core.EndUnknown, []grpclock.Option{grpclock.FreeOnFailure()}, unknown},
-			"WithUnknown": {core.EndUndecided, []grpclock.Option{grpclock.WithUnknown(func(f grpclock.Failure) bool {
+			"WithFreeOnFailure":             {core.EndUndecided, []core.Option{core.WithFreeOnFailure()}, nil},
+			"WithFreeOnFailure, EndCommit":  {core.EndCommit, []core.Option{core.WithFreeOnFailure()}, unknown},
+			"WithFreeOnFailure, EndUnknown": {core.EndUnknown, []core.Option{core.WithFreeOnFailure()}, unknown},
+			"WithUnknown": {core.EndUndecided, []core.Option{grpclock.WithUnknown(func(f grpclock.Failure) bool {
 				return f == grpclock.Failure{Code: codes.Unknown, Panic: true}
 			})}, unknown},
-			"WithUnknown panics": {core.EndUndecided, []grpclock.Option{grpclock.WithUnknown(func(grpclock.Failure) bool {
+			"WithUnknown panics": {core.EndUndecided, []core.Option{grpclock.WithUnknown(func(grpclock.Failure) bool {
 				panic(crash)
 			})}, unknown},
 		} {
@@ -80,7 +80,7 @@ func TestAttemptsThatBreak(t *testing.T) {
 // If the function of an option panics, the outcome is unknown.
 func TestOptionsThatPanic(t *testing.T) {
 	t.Parallel()
-	for name, opt := range map[string]grpclock.Option{
+	for name, opt := range map[string]core.Option{
 		"WithUnknown": grpclock.WithUnknown(func(grpclock.Failure) bool { panic("bug") }),
 		"WithStored":  grpclock.WithStored(func(codes.Code) bool { panic("bug") }),
 	} {
@@ -154,7 +154,7 @@ func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
 		suite.ReceiveAnywhere(t, "the context of the handler ends", ctx.Done())
 		return nil
 	}), grpc.ChainUnaryInterceptor(around,
-		grpclock.IdempotentUnaryServerInterceptor(locks, literal, grpclock.WithoutFingerprint(), core.WithClientCancel(true)))), plaintext)
+		grpclock.IdempotentUnaryServerInterceptor(locks, literal, core.WithoutFingerprint(), core.WithClientCancel(true)))), plaintext)
 	ctx, leave := context.WithCancel(within(t))
 	defer leave()
 	go func() {

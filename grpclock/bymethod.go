@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // ByMethod chooses the key function by the method of the call. Methods that are not
@@ -38,10 +39,10 @@ import (
 // from its Call. What a function of your own does after that is not checked: there, such a
 // mistake refuses each call with INTERNAL.
 func ByMethod(keys map[string]KeyFunc) KeyFunc {
-	adapter.Must(len(keys) > 0, "ByMethod needs a method")
+	registration.Must(self, len(keys) > 0, "ByMethod needs a method")
 	m := &methods{keys: make(map[string]KeyFunc, len(keys))}
 	for method, key := range keys {
-		adapter.Must(key != nil, fmt.Sprintf("ByMethod: the key function of %q is nil", method))
+		registration.Must(self, key != nil, fmt.Sprintf("ByMethod: the key function of %q is nil", method))
 		m.add(method, key)
 	}
 	slices.Sort(m.unary)
@@ -94,12 +95,12 @@ func (m *methods) key(c *Call) (core.RequestKey, error) {
 // mustBeMethod returns the method, and panics unless the program has it.
 func mustBeMethod(fullMethod string) protoreflect.MethodDescriptor {
 	service, name, ok := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
-	adapter.Must(ok && strings.HasPrefix(fullMethod, "/"),
+	registration.Must(self, ok && strings.HasPrefix(fullMethod, "/"),
 		fmt.Sprintf(`ByMethod: %q is not of the form "/pkg.Service/Method"`, fullMethod))
 	found, _ := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	descriptor, ok := found.(protoreflect.ServiceDescriptor)
-	adapter.Must(ok, fmt.Sprintf("ByMethod: %q: this program has no service %q", fullMethod, service))
+	registration.Must(self, ok, fmt.Sprintf("ByMethod: %q: this program has no service %q", fullMethod, service))
 	method := descriptor.Methods().ByName(protoreflect.Name(name))
-	adapter.Must(method != nil, fmt.Sprintf("ByMethod: %q: the service %s has no method %q", fullMethod, service, name))
+	registration.Must(self, method != nil, fmt.Sprintf("ByMethod: %q: the service %s has no method %q", fullMethod, service, name))
 	return method
 }

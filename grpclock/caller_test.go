@@ -20,7 +20,7 @@ func TestCallerIsTheCodeThatMadeTheInterceptor(t *testing.T) {
 			return grpclock.UnaryServerInterceptor(locks, literal)
 		},
 		"idempotent": func(locks *core.Locker) grpc.UnaryServerInterceptor {
-			return grpclock.IdempotentUnaryServerInterceptor(locks, literal, grpclock.WithoutFingerprint())
+			return grpclock.IdempotentUnaryServerInterceptor(locks, literal, core.WithoutFingerprint())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func (c *chain) add(unary grpc.UnaryServerInterceptor, stream grpc.StreamServerI
 	c.stream = append(c.stream, stream)
 }
 
-func (c *chain) lock(l *core.Locker, key grpclock.KeyFunc, opts ...grpclock.Option) {
+func (c *chain) lock(l *core.Locker, key grpclock.KeyFunc, opts ...core.Option) {
 	c.add(grpclock.UnaryServerInterceptor(l, key, opts...), grpclock.StreamServerInterceptor(l, key, opts...))
 }
 

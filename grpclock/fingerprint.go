@@ -30,6 +30,3 @@ func fingerprintOf(c *Call) ([]byte, error) {
 	digest.Write(b)
 	return digest.Sum(nil), nil
 }
-
-// noFingerprint is the same for all messages.
-func noFingerprint(*Call) ([]byte, error) { return nil, nil }

@@ -26,7 +26,7 @@ func withUnknown(id string, field []byte) *pb.TransferRequest {
 // Which two messages are copies of one call.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
-	ofID := grpclock.WithFingerprint(func(c *grpclock.Call) ([]byte, error) {
+	ofID := core.WithFingerprint(func(c *grpclock.Call) ([]byte, error) {
 		m, _ := c.Message().(*pb.TransferRequest)
 		return []byte(m.GetAccount().GetId()), nil
 	})
@@ -39,7 +39,7 @@ func TestFingerprint(t *testing.T) {
 		return &structpb.Struct{Fields: fields}
 	}
 	for name, test := range map[string]struct {
-		opts        []grpclock.Option
+		opts        []core.Option
 		first, next any
 		match       bool
 	}{
@@ -51,11 +51,11 @@ func TestFingerprint(t *testing.T) {
 		"a map":                            {nil, many(), many(), true},
 		"the same unknown field":           {nil, withUnknown("a", unknownField), withUnknown("a", unknownField), true},
 		"an unknown field more":            {nil, transferOf("a"), withUnknown("a", unknownField), false},
-		"another one, own fingerprint":     {[]grpclock.Option{ofID}, transferOf("a"), other, true},
-		"another ID, own fingerprint":      {[]grpclock.Option{ofID}, transferOf("a"), transferOf("b"), false},
-		"another one, none":                {[]grpclock.Option{grpclock.WithoutFingerprint()}, transferOf("a"), transferOf("b"), true},
-		"another one, the last one counts": {[]grpclock.Option{ofID, grpclock.WithoutFingerprint(), ofID}, transferOf("a"), transferOf("b"), false},
-		"no proto.Message, none":           {[]grpclock.Option{grpclock.WithoutFingerprint()}, 1, 2, true},
+		"another one, own fingerprint":     {[]core.Option{ofID}, transferOf("a"), other, true},
+		"another ID, own fingerprint":      {[]core.Option{ofID}, transferOf("a"), transferOf("b"), false},
+		"another one, none":                {[]core.Option{core.WithoutFingerprint()}, transferOf("a"), transferOf("b"), true},
+		"another one, the last one counts": {[]core.Option{ofID, core.WithoutFingerprint(), ofID}, transferOf("a"), transferOf("b"), false},
+		"no proto.Message, none":           {[]core.Option{core.WithoutFingerprint()}, 1, 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

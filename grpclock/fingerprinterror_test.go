@@ -18,13 +18,13 @@ import (
 // The error of a fingerprint names the option that mends it, and begins once with "reqlock:".
 func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
 	t.Parallel()
-	broken := grpclock.WithFingerprint(func(*grpclock.Call) ([]byte, error) { return nil, errors.New("broken") })
+	broken := core.WithFingerprint(func(*grpclock.Call) ([]byte, error) { return nil, errors.New("broken") })
 	wrong := grpclock.Message(func(m fmt.Stringer) string { return m.String() })
 	for want, test := range map[string]struct {
 		key     grpclock.KeyFunc
-		options []grpclock.Option
+		options []core.Option
 	}{
-		"reqlock: key function: WithFingerprint(): broken":                                                     {literal, []grpclock.Option{broken}},
+		"reqlock: key function: WithFingerprint(): broken":                                                     {literal, []core.Option{broken}},
 		"reqlock: key function: the message of /a.B/C is a int and no proto.Message: it needs WithFingerprint": {literal, nil},
 		"reqlock: key function: Message(func(fmt.Stringer) string): the message of /a.B/C is a int, not a fmt.Stringer: choose the methods by ByMethod": {
 			wrong, nil,

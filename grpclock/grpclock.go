@@ -33,9 +33,10 @@ type KeyFunc = core.KeyFunc[*Call]
 // cause with which its lease has ended, or the error of its context, the client gets UNKNOWN
 // with the reason LEASE_LOST.
 //
-// UnaryServerInterceptor panics if l or key is nil, or if an option is invalid or
-// belongs to another adapter. The interceptor is safe for concurrent use.
-func UnaryServerInterceptor[K string | core.RequestKey](l *core.Locker, key func(*Call) (K, error), opts ...Option) grpc.UnaryServerInterceptor {
+// UnaryServerInterceptor panics if l or key is nil, or if an option is invalid, has
+// no effect on its calls or belongs to another adapter. The interceptor is safe for
+// concurrent use.
+func UnaryServerInterceptor[K string | core.RequestKey](l *core.Locker, key func(*Call) (K, error), opts ...core.Option) grpc.UnaryServerInterceptor {
 	c := lockOf("UnaryServerInterceptor", l, key, opts)
 	c.locksUnary()
 	return c.unary
@@ -71,7 +72,7 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 //
 // A stream that ends without a message has a key only if its key function needs no
 // message: core.First skips key functions that need one.
-func StreamServerInterceptor[K string | core.RequestKey](l *core.Locker, key func(*Call) (K, error), opts ...Option) grpc.StreamServerInterceptor {
+func StreamServerInterceptor[K string | core.RequestKey](l *core.Locker, key func(*Call) (K, error), opts ...core.Option) grpc.StreamServerInterceptor {
 	c := lockOf("StreamServerInterceptor", l, key, opts)
 	c.locksStreams()
 	return c.stream

@@ -34,7 +34,7 @@ func TestRegistrationPanics(t *testing.T) {
 		"stream, nil key":    {func() { grpclock.StreamServerInterceptor[string](locks, nil) }, "key function"},
 		"nil option":         {func() { grpclock.UnaryServerInterceptor(locks, literal, nil) }, "option is nil"},
 		"foreign option": {
-			func() { grpclock.UnaryServerInterceptor(locks, literal, adaptertest.ForeignOption{}) },
+			func() { grpclock.UnaryServerInterceptor(locks, literal, adaptertest.ForeignOption()) },
 			adaptertest.ForeignOptionText,
 		},
 		"bad setting":        {func() { grpclock.UnaryServerInterceptor(locks, literal, core.WithTTL(1)) }, "WithTTL"},

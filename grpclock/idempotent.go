@@ -6,8 +6,10 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // IdempotentUnaryServerInterceptor runs a unary call once for its key: the first call
@@ -16,7 +18,7 @@ import (
 //
 // The keys of two methods are independent. Join the key with the user, see
 // IdempotencyKey. A call without a key is refused with INVALID_ARGUMENT, unless
-// WithOptionalKey allows it. If the key function returns core.ErrSkip, as ByMethod
+// core.WithOptionalKey allows it. If the key function returns core.ErrSkip, as ByMethod
 // does for methods that are not listed, the call runs as without the interceptor.
 //
 // The options are options of core, which are passed to l.With, and options of this
@@ -35,7 +37,7 @@ import (
 // core.WithShared), if l is from core.NewQuorum, or if an option is invalid or belongs to
 // another adapter. The interceptor is safe for concurrent use.
 func IdempotentUnaryServerInterceptor[K string | core.RequestKey](
-	l *core.Locker, key func(*Call) (K, error), opts ...Option,
+	l *core.Locker, key func(*Call) (K, error), opts ...core.Option,
 ) grpc.UnaryServerInterceptor {
 	c := idempotentOf("IdempotentUnaryServerInterceptor", l, key, opts)
 	c.locksUnary()
@@ -44,13 +46,13 @@ func IdempotentUnaryServerInterceptor[K string | core.RequestKey](
 
 // idempotentOf is configOf for an interceptor of idempotent calls. It checks the arguments of the
 // interceptor, which has this name.
-func idempotentOf[K string | core.RequestKey](name string, l *core.Locker, key func(*Call) (K, error), opts []Option) *config {
-	fits := func(opts []core.Option) []core.Option { return adapter.ForAttempts(name, opts) }
-	c := configOf(l, registration.KeyOf(adapter, name, l, key), opts, fits)
-	adapter.Must(len(c.keys) == 1, name+" has one key; to lock those of Also, put a UnaryServerInterceptor behind it")
-	adapter.Must(!c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
-	adapter.Must(c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
-	adapter.Must(!c.locks.SharesLocks(), name+" needs a locker without WithPermits and WithShared: a call has its key alone")
+func idempotentOf[K string | core.RequestKey](name string, l *core.Locker, key func(*Call) (K, error), opts []core.Option) *config {
+	c := configOf(name, bridge.RPCIdempotent, l, registration.KeyOf(self, name, l, key), opts)
+	c.completeKeys()
+	c.idempotency = adapter.Must(idempotencyOf(c.locks))
+	registration.Must(self, !c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
+	registration.Must(self, c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
+	registration.Must(self, !c.locks.SharesLocks(), name+" needs a locker without WithPermits and WithShared: a call has its key alone")
 	c.unaryOnly = true
 	return c
 }

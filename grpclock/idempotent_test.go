@@ -34,7 +34,7 @@ func begun(t *testing.T, locks *core.Locker, key string) *core.Attempt {
 // Every outcome of an idempotent call that does not run.
 func TestIdempotentOutcomes(t *testing.T) {
 	t.Parallel()
-	without := grpclock.WithoutFingerprint()
+	without := core.WithoutFingerprint()
 	running := func(t *testing.T, e *env) { begun(t, e.locks, theKey) }
 	ended := func(end func(*core.Attempt, context.Context) error) func(*testing.T, *env) {
 		return func(t *testing.T, e *env) {
@@ -45,15 +45,15 @@ func TestIdempotentOutcomes(t *testing.T) {
 	}
 	for name, test := range map[string]refusal{
 		"in flight": {
-			key: literal, prepare: running, opts: []grpclock.Option{without},
+			key: literal, prepare: running, opts: []core.Option{without},
 			code: codes.Aborted, reason: "BUSY", retryAfter: time.Second,
 		},
 		"in flight, another hint": {
-			key: literal, prepare: running, opts: []grpclock.Option{without, core.WithRetryAfter(1500 * time.Millisecond)},
+			key: literal, prepare: running, opts: []core.Option{without, core.WithRetryAfter(1500 * time.Millisecond)},
 			code: codes.Aborted, reason: "BUSY", retryAfter: 1500 * time.Millisecond,
 		},
 		"wait timeout": {
-			key: literal, prepare: running, opts: []grpclock.Option{without, core.WithWait(time.Second)},
+			key: literal, prepare: running, opts: []core.Option{without, core.WithWait(time.Second)},
 			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: time.Second,
 		},
 		"no key": {
@@ -61,7 +61,7 @@ func TestIdempotentOutcomes(t *testing.T) {
 			code: codes.InvalidArgument, reason: "NO_KEY", part: `the metadata "idempotency-key"`,
 		},
 		"an empty key": {
-			key: grpclock.IdempotencyKey(), opts: []grpclock.Option{grpclock.WithOptionalKey()},
+			key: grpclock.IdempotencyKey(), opts: []core.Option{core.WithOptionalKey()},
 			call: func(ctx context.Context) context.Context {
 				return metadata.AppendToOutgoingContext(ctx, "idempotency-key", "")
 			},
@@ -76,7 +76,7 @@ func TestIdempotentOutcomes(t *testing.T) {
 		},
 		"no user, and optional idempotency-key": {
 			key:  core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()),
-			opts: []grpclock.Option{grpclock.WithOptionalKey()},
+			opts: []core.Option{core.WithOptionalKey()},
 			call: func(ctx context.Context) context.Context {
 				return metadata.AppendToOutgoingContext(ctx, "idempotency-key", "a")
 			},
@@ -87,13 +87,13 @@ func TestIdempotentOutcomes(t *testing.T) {
 			code: codes.Internal, reason: "KEY_ERROR",
 		},
 		"a fingerprint error": {
-			key: literal, opts: []grpclock.Option{grpclock.WithFingerprint(func(*grpclock.Call) ([]byte, error) {
+			key: literal, opts: []core.Option{core.WithFingerprint(func(*grpclock.Call) ([]byte, error) {
 				return nil, errors.New(theKey)
 			})},
 			code: codes.Internal, reason: "KEY_ERROR",
 		},
 		"a fingerprint error with a status": {
-			key: literal, opts: []grpclock.Option{grpclock.WithFingerprint(func(*grpclock.Call) ([]byte, error) {
+			key: literal, opts: []core.Option{core.WithFingerprint(func(*grpclock.Call) ([]byte, error) {
 				return nil, fmt.Errorf("%s: %w", theKey, status.Error(codes.PermissionDenied, "not yours"))
 			})},
 			code: codes.PermissionDenied, message: "not yours",
@@ -107,11 +107,11 @@ func TestIdempotentOutcomes(t *testing.T) {
 			code: codes.FailedPrecondition, reason: "MISMATCH",
 		},
 		"unknown": {
-			key: literal, prepare: ended(func(a *core.Attempt, ctx context.Context) error { return a.Unknown(ctx, nil) }), opts: []grpclock.Option{without},
+			key: literal, prepare: ended(func(a *core.Attempt, ctx context.Context) error { return a.Unknown(ctx, nil) }), opts: []core.Option{without},
 			code: codes.FailedPrecondition, reason: "OUTCOME_UNKNOWN",
 		},
 		"done": {
-			key: literal, prepare: ended((*core.Attempt).Done), opts: []grpclock.Option{without},
+			key: literal, prepare: ended((*core.Attempt).Done), opts: []core.Option{without},
 			code: codes.AlreadyExists, reason: "COMPLETED_UNREPLAYABLE",
 		},
 		"unavailable": {
@@ -127,7 +127,7 @@ func TestIdempotentOutcomes(t *testing.T) {
 			code: codes.Unavailable, reason: "CLOSING", retryAfter: time.Second,
 		},
 		"an error handler": {
-			key: literal, prepare: running, opts: []grpclock.Option{
+			key: literal, prepare: running, opts: []core.Option{
 				without, grpclock.WithErrorHandler(func(c *grpclock.Call, err error) error {
 					if !errors.Is(err, core.ErrBusy) || c.FullMethod() != pb.Bank_Transfer_FullMethodName {
 						t.Errorf("asked about %v in %s", err, c.FullMethod())
@@ -171,7 +171,7 @@ func TestOptionalKey(t *testing.T) {
 					t.Errorf("it runs as an attempt: %v", ok)
 				}
 				return nil
-			}), idempotent(locks, grpclock.IdempotencyKey(), grpclock.WithOptionalKey(test.names...))), plaintext)
+			}), idempotent(locks, grpclock.IdempotencyKey(), core.WithOptionalKey(test.names...))), plaintext)
 			for range 2 {
 				got := ask(metadata.AppendToOutgoingContext(within(t), test.call...), conn, transferOf("a"))
 				if (got.status.Code() == codes.OK) != (test.runs > 0) {

@@ -15,47 +15,31 @@ import (
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
 	locks := adaptertest.UnusedLocker(t)
-	with := func(opts ...grpclock.Option) func() {
+	with := func(opts ...core.Option) func() {
 		return func() { grpclock.IdempotentUnaryServerInterceptor(locks, literal, opts...) }
 	}
-	tests := map[string]struct {
+	stored := grpclock.WithStored(func(codes.Code) bool { return true })
+	for name, test := range map[string]struct {
 		register func()
 		want     string
 	}{
 		"nil locker":     {func() { grpclock.IdempotentUnaryServerInterceptor(nil, literal) }, "IdempotentUnaryServerInterceptor needs a locker"},
 		"nil key":        {func() { grpclock.IdempotentUnaryServerInterceptor[string](locks, nil) }, "IdempotentUnaryServerInterceptor needs a key function"},
-		"Also":           {with(grpclock.Also(literal)), "put a UnaryServerInterceptor behind it"},
+		"Also":           {with(grpclock.Also(literal)), "Also has no effect on IdempotentUnaryServerInterceptor"},
 		"fail open":      {with(core.WithFailOpen(true)), "WithFailOpen"},
-		"foreign option": {with(adaptertest.ForeignOption{}), "option of another adapter"},
+		"foreign option": {with(adaptertest.ForeignOption()), adaptertest.ForeignOptionText},
 		"fail open before": {func() {
 			grpclock.IdempotentUnaryServerInterceptor(locks.With(core.WithFailOpen(true)), literal)
 		}, "WithFailOpen"},
-		"an empty name":     {func() { grpclock.WithOptionalKey("a", "") }, "WithOptionalKey"},
-		"nil fingerprint":   {func() { grpclock.WithFingerprint(nil) }, "WithFingerprint"},
 		"nil stored":        {func() { grpclock.WithStored(nil) }, "WithStored"},
 		"nil uncertain":     {func() { grpclock.WithUnknown(nil) }, "WithUnknown"},
 		"short retention":   {with(core.WithRetention(1)), "WithRetention"},
 		"records of 0 byte": {with(core.WithMaxAnswer(0)), "WithMaxAnswer"},
-	}
-	for name, opt := range map[string]grpclock.Option{
-		"WithOptionalKey":    grpclock.WithOptionalKey(),
-		"WithFingerprint":    grpclock.WithFingerprint(func(*grpclock.Call) ([]byte, error) { return nil, nil }),
-		"WithoutFingerprint": grpclock.WithoutFingerprint(),
-		"WithStored":         grpclock.WithStored(func(codes.Code) bool { return true }),
-		"WithUnknown":        grpclock.WithUnknown(func(grpclock.Failure) bool { return true }),
-		"FreeOnFailure":      grpclock.FreeOnFailure(),
+		"a status":          {with(core.WithStored(func(int) bool { return true })), "write grpclock.WithStored, which chooses by codes"},
+		"another request":   {with(core.WithFingerprint(func(int) ([]byte, error) { return nil, nil })), "WithFingerprint: a func(int)"},
+		"stored, a lock":    {func() { grpclock.UnaryServerInterceptor(locks, literal, stored) }, "WithStored has no effect on UnaryServerInterceptor"},
+		"stored, a stream":  {func() { grpclock.StreamServerInterceptor(locks, literal, stored) }, "WithStored has no effect on StreamServerInterceptor"},
 	} {
-		want := name + " is an option of IdempotentUnaryServerInterceptor"
-		tests[name+" for a lock"] = struct {
-			register func()
-			want     string
-		}{func() { grpclock.UnaryServerInterceptor(locks, literal, opt) }, "UnaryServerInterceptor: " + want}
-		tests[name+" for a stream"] = struct {
-			register func()
-			want     string
-		}{func() { grpclock.StreamServerInterceptor(locks, literal, opt) }, "StreamServerInterceptor: " + want}
-	}
-	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			adaptertest.WantPanic(t, test.register, test.want)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // Metadata reads the key from the metadata of a call. Case does not matter in the
@@ -17,8 +18,8 @@ import (
 //
 // The client chooses the value: see the package comment on keys.
 func Metadata(name string) KeyFunc {
-	adapter.Must(name != "", "Metadata needs a name")
-	adapter.Must(!strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
+	registration.Must(self, name != "", "Metadata needs a name")
+	registration.Must(self, !strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
 	name = strings.ToLower(name)
 	return core.Describe(keypart.Call("Metadata", name), "the metadata "+strconv.Quote(name), ofCall(func(c *Call) (string, error) {
 		return keypart.Only(metadata.ValueFromIncomingContext(c.Context(), name))
@@ -56,7 +57,7 @@ func IdempotencyKey() KeyFunc {
 // method String are keys. A value of another type is core.ErrInvalidKey, and the
 // error names the type. A missing or nil value is core.ErrNoKey. A nil key panics.
 func ContextValue(key any) KeyFunc {
-	adapter.Must(key != nil, "ContextValue needs a key")
+	registration.Must(self, key != nil, "ContextValue needs a key")
 	return core.Describe(keypart.Call("ContextValue", key), "", ofCall(func(c *Call) (string, error) {
 		return keypart.Value(c.Context().Value(key))
 	}))
@@ -70,8 +71,8 @@ func ContextValue(key any) KeyFunc {
 // A missing or nil value is core.ErrNoKey. A value of another type is
 // core.ErrInvalidKey, and the error names the type. A nil key or get panics.
 func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
-	adapter.Must(key != nil, "ContextValueAs needs a key")
-	adapter.Must(get != nil, "ContextValueAs needs a function")
+	registration.Must(self, key != nil, "ContextValueAs needs a key")
+	registration.Must(self, get != nil, "ContextValueAs needs a function")
 	return core.Describe(keypart.Call("ContextValueAs", key), "", ofCall(func(c *Call) (string, error) {
 		return keypart.As(c.Context().Value(key), get)
 	}))
@@ -86,6 +87,6 @@ func Method() KeyFunc {
 // Literal is the same key for every call: one lock for all of them, or a part for
 // core.Join. An empty key panics.
 func Literal(key string) KeyFunc {
-	adapter.Must(key != "", "Literal needs a key")
+	registration.Must(self, key != "", "Literal needs a key")
 	return core.Func(ofCall(func(*Call) (string, error) { return key, nil }))
 }

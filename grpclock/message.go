@@ -6,6 +6,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // Message reads the key from the message of a call, with the function get. With
@@ -18,7 +19,7 @@ import (
 // core.ErrNoKey. A message of another type refuses the call with INTERNAL, since the
 // key function does not fit the method: see ByMethod. A nil get panics.
 func Message[M any](get func(M) string) KeyFunc {
-	adapter.Must(get != nil, "Message needs a function")
+	registration.Must(self, get != nil, "Message needs a function")
 	return core.Describe(fmt.Sprintf("Message(func(%v) string)", reflect.TypeFor[M]()), "", func(c *Call) (string, error) {
 		if c.probe != nil {
 			return reads[M](c.probe)

@@ -28,11 +28,11 @@ import (
 // core.ErrInvalidKey for a malformed idempotency key.
 func EndpointKey(fullMethod string, parts ...string) (string, error) {
 	if !strings.HasPrefix(fullMethod, "/") || strings.Count(fullMethod, "/") != 2 {
-		return "", fmt.Errorf("reqlock: %s: EndpointKey: %q is no full method, such as /bank.Bank/Transfer", adapter, fullMethod)
+		return "", fmt.Errorf("reqlock: %s: EndpointKey: %q is no full method, such as /bank.Bank/Transfer", self, fullMethod)
 	}
 	key, err := keypart.OfParts(parts)
 	if err != nil {
-		return "", fmt.Errorf("reqlock: %s: EndpointKey: %w", adapter, err)
+		return "", fmt.Errorf("reqlock: %s: EndpointKey: %w", self, err)
 	}
 	return core.EndpointKey("", fullMethod, key), nil
 }

@@ -1,20 +1,14 @@
 package grpclock
 
 import (
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// adapter is the prefix of the panics at registration.
-const adapter = registration.Adapter("grpclock")
-
-// An Option is a setting of an interceptor: an option of core, such as core.WithWait,
-// or an option of this package. A later option replaces an earlier one.
-type Option interface {
-	// ReqlockOption marks the options of reqlock and of its adapters, so that one
-	// list can contain both. An option of another adapter panics at registration.
-	ReqlockOption()
-}
+// self is the name of this package in errors.
+const self = adapter.Name("grpclock")
 
 // Also locks more keys for the same call, such as both accounts of a transfer. The
 // call holds all keys. They are taken in a fixed order that does not depend on the
@@ -27,9 +21,8 @@ type Option interface {
 // message of the wrong type and refuses the call. IdempotentUnaryServerInterceptor
 // refuses this option. core.Func converts a function of your own that stands beside other
 // key functions.
-func Also[F ~func(*Call) (K, error), K string | core.RequestKey](keys ...F) Option {
-	more := registration.KeysOf[*Call](adapter, "Also", keys)
-	return option("Also", func(c *config) { c.keys = append(c.keys, more...) })
+func Also[F ~func(*Call) (K, error), K string | core.RequestKey](keys ...F) core.Option {
+	return registration.Also[*Call](self, keys)
 }
 
 // WithErrorHandler sets the function that chooses the status of calls that do not
@@ -48,10 +41,12 @@ func Also[F ~func(*Call) (K, error), K string | core.RequestKey](keys ...F) Opti
 // handle is not called for errors that a handler returns. It is not called either if
 // the handler of a stream sends or returns before it has received the first message:
 // that is always INTERNAL.
-func WithErrorHandler(handle func(c *Call, err error) error) Option {
-	adapter.Must(handle != nil, "WithErrorHandler needs a function")
-	return option("WithErrorHandler", func(c *config) { c.onError = handle })
+func WithErrorHandler(handle func(c *Call, err error) error) core.Option {
+	return errorHandler.Option(handle)
 }
+
+// errorHandler is the setting of WithErrorHandler.
+var errorHandler = adapter.NewSetting[func(c *Call, err error) error](self, "WithErrorHandler", adapter.ForAll)
 
 // config holds the settings of an interceptor.
 type config struct {
@@ -62,30 +57,28 @@ type config struct {
 	unlocked
 }
 
-// option returns the option of this package with that name.
-func option(name string, set func(*config)) Option {
-	return registration.NewSetting(adapter, name, set)
+// configOf applies the options for the interceptor of that name. It panics if one of them is
+// wrong.
+func configOf(name string, kind bridge.Middleware, l *core.Locker, key KeyFunc, opts []core.Option) *config {
+	l = adapter.Must(registration.View(self, name, kind, l, opts))
+	c := &config{locks: l, keys: []KeyFunc{key}}
+	c.onError, _ = errorHandler.Value(l)
+	return c
 }
 
-// configOf applies the options of core and of this package. fits checks those of core.
-func configOf(l *core.Locker, key KeyFunc, opts []Option, fits func([]core.Option) []core.Option) *config {
-	c := &config{
-		keys:        []KeyFunc{key},
-		idempotency: idempotency{fingerprint: fingerprintOf, stored: deterministic},
-	}
-	c.locks = l.With(fits(registration.Apply(adapter, c, opts))...)
+// completeKeys finds out what the keys read, before the first call.
+func (c *config) completeKeys() {
 	c.byMethods = byMethodsOf(c.keys)
 	for i, key := range c.keys {
 		c.keys[i] = failBeforeMessage(key)
 	}
-	return c
 }
 
 // lockOf is configOf for an interceptor that only locks. It checks the arguments of the
 // interceptor.
-func lockOf[K string | core.RequestKey](interceptor string, l *core.Locker, key func(*Call) (K, error), opts []Option) *config {
-	fits := func(opts []core.Option) []core.Option { return adapter.ForLocks(interceptor, opts) }
-	c := configOf(l, registration.KeyOf(adapter, interceptor, l, key), opts, fits)
-	adapter.Must(c.given == "", interceptor+": "+c.given+" is an option of IdempotentUnaryServerInterceptor")
+func lockOf[K string | core.RequestKey](interceptor string, l *core.Locker, key func(*Call) (K, error), opts []core.Option) *config {
+	c := configOf(interceptor, bridge.RPCLock, l, registration.KeyOf(self, interceptor, l, key), opts)
+	c.keys = append(c.keys, registration.AlsoOf[*Call](self, c.locks)...)
+	c.completeKeys()
 	return c
 }

@@ -6,57 +6,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/reqlock/reqlock/adapter"
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
-
-// WithOptionalKey lets calls that have no key run as without the interceptor: off if
-// not set. Such a call has no metadata of any of the names. If no name is given, the
-// name is "idempotency-key". If a call has a name, even with an empty value, the key
-// function is called, and a call without a key is refused. An empty name panics.
-//
-// A gateway in front of the server must pass the key on: grpc-gateway drops the header
-// Idempotency-Key by default, and then each copy of a call runs.
-//
-// It is an option only for IdempotentUnaryServerInterceptor.
-func WithOptionalKey(names ...string) Option {
-	adapter.Must(!slices.Contains(names, ""), "WithOptionalKey got an empty name")
-	if len(names) == 0 {
-		names = []string{"idempotency-key"}
-	}
-	names = slices.Clone(names)
-	hasNone := func(c *Call) bool {
-		return !slices.ContainsFunc(names, func(name string) bool { return hasMetadata(c, name) })
-	}
-	return idempotencyOption("WithOptionalKey", func(i *idempotency) { i.optional = hasNone })
-}
-
-// WithFingerprint sets the function that distinguishes different calls with the same
-// key: SHA-256 over the type and the bytes of the message if not set. fingerprint
-// should return few bytes, such as a digest of the relevant fields. Its error refuses
-// the call as an error of a KeyFunc does. It must be safe for concurrent use.
-//
-// The default hashes the type of the message and its bytes in protobuf's deterministic
-// form, with sorted maps and with the bytes of unknown fields. Protobuf guarantees that
-// form only within one build. After a deploy that changes the message or protobuf, a
-// copy of an earlier call can be refused with MISMATCH; a fingerprint of your own, or
-// WithoutFingerprint, avoids that. A message that is not a proto.Message needs
-// WithFingerprint or WithoutFingerprint: otherwise its calls are refused with INTERNAL.
-// If you change the fingerprint, copies of earlier calls are refused.
-//
-// A nil fingerprint panics. WithFingerprint is an option only for
-// IdempotentUnaryServerInterceptor.
-func WithFingerprint(fingerprint func(c *Call) ([]byte, error)) Option {
-	adapter.Must(fingerprint != nil, "WithFingerprint needs a function")
-	named := func(c *Call) ([]byte, error) { return keypart.ReadFor("WithFingerprint()", "", c, fingerprint) }
-	return idempotencyOption("WithFingerprint", func(i *idempotency) { i.fingerprint = named })
-}
-
-// WithoutFingerprint treats all calls with the same method and key as copies: a call
-// with another message gets the first answer. See WithFingerprint. WithoutFingerprint
-// is an option only for IdempotentUnaryServerInterceptor.
-func WithoutFingerprint() Option {
-	return idempotencyOption("WithoutFingerprint", func(i *idempotency) { i.fingerprint = noFingerprint })
-}
 
 // WithUnknown sets which failures leave the outcome of a call unknown, so that copies
 // are refused with core.ErrOutcomeUnknown. The default is a panic, an error that is or wraps
@@ -72,21 +27,10 @@ func WithoutFingerprint() Option {
 // is unknown.
 //
 // A nil unknown panics. WithUnknown is an option only for
-// IdempotentUnaryServerInterceptor.
-func WithUnknown(unknown func(f Failure) bool) Option {
-	adapter.Must(unknown != nil, "WithUnknown needs a function")
-	return idempotencyOption("WithUnknown", func(i *idempotency) { i.unknown = unknown })
-}
-
-// FreeOnFailure lets the next call with the key run after a failed one. It equals
-// WithUnknown with a function that returns false. Take FreeOnFailure if every effect
-// of the handlers rolls back when they fail, as in one database transaction; otherwise
-// leave it out, or a retry after a failure may charge twice.
-//
-// FreeOnFailure is an option only for IdempotentUnaryServerInterceptor.
-func FreeOnFailure() Option {
-	never := func(Failure) bool { return false }
-	return idempotencyOption("FreeOnFailure", func(i *idempotency) { i.unknown = never })
+// IdempotentUnaryServerInterceptor. It and core.WithFreeOnFailure are one setting: the later of
+// the two counts.
+func WithUnknown(unknown func(f Failure) bool) core.Option {
+	return unknownSetting.Option(unknown)
 }
 
 // WithStored sets which answers are stored, by their code. An answer that is not
@@ -102,27 +46,47 @@ func FreeOnFailure() Option {
 //
 // A nil stored panics. WithStored is an option only for
 // IdempotentUnaryServerInterceptor.
-func WithStored(stored func(codes.Code) bool) Option {
-	adapter.Must(stored != nil, "WithStored needs a function")
-	return idempotencyOption("WithStored", func(i *idempotency) { i.stored = stored })
+func WithStored(stored func(codes.Code) bool) core.Option {
+	return storedSetting.Option(stored)
 }
+
+// The settings of WithUnknown and WithStored.
+var (
+	unknownSetting = adapter.NewSetting[func(Failure) bool](self, "WithUnknown", adapter.ForIdempotent)
+	storedSetting  = adapter.NewSetting[func(codes.Code) bool](self, "WithStored", adapter.ForIdempotent)
+)
 
 // idempotency holds the settings only for IdempotentUnaryServerInterceptor.
 type idempotency struct {
-	given       string                      // the name of the last option; other interceptors refuse it
 	optional    func(*Call) bool            // reports whether a call has no key; nil means that the key is required
 	fingerprint func(*Call) ([]byte, error) // its error is that of a key function
 	unknown     func(Failure) bool          // nil means the default
 	stored      func(codes.Code) bool
 }
 
-// idempotencyOption returns an option that only IdempotentUnaryServerInterceptor
-// accepts.
-func idempotencyOption(name string, set func(*idempotency)) Option {
-	return option(name, func(c *config) {
-		c.given = name
-		set(&c.idempotency)
-	})
+// idempotencyOf returns the settings of a Locker.
+func idempotencyOf(l *core.Locker) (idempotency, error) {
+	set := bridge.SettingsOf(l)
+	i := idempotency{fingerprint: fingerprintOf, stored: deterministic}
+	if stored, isSet := storedSetting.Value(l); isSet {
+		i.stored = stored
+	}
+	if set.FreeOnFailure {
+		i.unknown = func(Failure) bool { return false }
+	}
+	if unknown, isSet := unknownSetting.Value(l); isSet {
+		i.unknown = unknown
+	}
+	if names := set.OptionalKey; len(names) > 0 {
+		i.optional = func(c *Call) bool {
+			return !slices.ContainsFunc(names, func(name string) bool { return hasMetadata(c, name) })
+		}
+	}
+	own, err := registration.Fingerprint[*Call](self, l)
+	if own != nil {
+		i.fingerprint = func(c *Call) ([]byte, error) { return keypart.ReadFor("WithFingerprint()", "", c, own) }
+	}
+	return i, err
 }
 
 // hasMetadata reports whether a call has metadata of the name, even with an empty value.

@@ -28,7 +28,7 @@ import (
 type refusal struct {
 	of      interceptor // nil: UnaryServerInterceptor
 	key     grpclock.KeyFunc
-	opts    []grpclock.Option
+	opts    []core.Option
 	prepare func(t *testing.T, e *env)
 	around  func(e *env) grpc.UnaryServerInterceptor
 	call    func(ctx context.Context) context.Context
@@ -42,7 +42,7 @@ type refusal struct {
 }
 
 // An interceptor is one of this package for unary calls.
-type interceptor = func(*core.Locker, func(*grpclock.Call) (core.RequestKey, error), ...grpclock.Option) grpc.UnaryServerInterceptor
+type interceptor = func(*core.Locker, func(*grpclock.Call) (core.RequestKey, error), ...core.Option) grpc.UnaryServerInterceptor
 
 // env is the input of a refusal's prepare function.
 type env struct {
@@ -72,16 +72,16 @@ func TestOutcomes(t *testing.T) {
 			code: codes.Aborted, reason: "BUSY", retryAfter: time.Second,
 		},
 		"busy, another hint": {
-			key: literal, prepare: taken, opts: []grpclock.Option{core.WithRetryAfter(1500 * time.Millisecond)},
+			key: literal, prepare: taken, opts: []core.Option{core.WithRetryAfter(1500 * time.Millisecond)},
 			code: codes.Aborted, reason: "BUSY", retryAfter: 1500 * time.Millisecond,
 		},
 		"wait timeout": {
-			key: literal, prepare: taken, opts: []grpclock.Option{core.WithWait(time.Second)},
+			key: literal, prepare: taken, opts: []core.Option{core.WithWait(time.Second)},
 			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: time.Second,
 		},
 		"wait timeout, another hint": {
 			key: literal, prepare: taken,
-			opts: []grpclock.Option{core.WithWait(time.Second), core.WithRetryAfter(1500 * time.Millisecond)},
+			opts: []core.Option{core.WithWait(time.Second), core.WithRetryAfter(1500 * time.Millisecond)},
 			code: codes.Aborted, reason: "WAIT_TIMEOUT", retryAfter: 1500 * time.Millisecond,
 		},
 		"no key": {
@@ -124,7 +124,7 @@ func TestOutcomes(t *testing.T) {
 			code: codes.Unavailable, reason: "CLOSING", retryAfter: time.Second,
 		},
 		"deadline": {
-			key: literal, prepare: taken, opts: []grpclock.Option{core.WithWait(time.Minute)},
+			key: literal, prepare: taken, opts: []core.Option{core.WithWait(time.Minute)},
 			around: func(*env) grpc.UnaryServerInterceptor {
 				return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 					ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
@@ -135,7 +135,7 @@ func TestOutcomes(t *testing.T) {
 			code: codes.DeadlineExceeded, reason: "DEADLINE", retryAfter: time.Second,
 		},
 		"canceled": {
-			key: literal, prepare: taken, opts: []grpclock.Option{core.WithWait(time.Minute)},
+			key: literal, prepare: taken, opts: []core.Option{core.WithWait(time.Minute)},
 			around: func(e *env) grpc.UnaryServerInterceptor {
 				return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 					ctx, cancel := context.WithCancel(ctx)

@@ -128,7 +128,7 @@ func (p pushback) run(t *testing.T) {
 	t.Helper()
 	locks, rdb := adaptertest.Locker(t)
 	adaptertest.Hold(t, rdb)
-	var opts []grpclock.Option
+	var opts []core.Option
 	if p.hook != nil {
 		opts = append(opts, grpclock.WithErrorHandler(func(c *grpclock.Call, _ error) error { return p.hook(c) }))
 	}

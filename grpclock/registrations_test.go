@@ -122,13 +122,13 @@ func TestRegistrations(t *testing.T) {
 		}), core.WithRetryAfter(5*time.Second)),
 		// Idempotent calls.
 		grpclock.IdempotentUnaryServerInterceptor(locks, core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey())),
-		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.IdempotencyKey(), grpclock.WithOptionalKey()),
-		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.Metadata("x-request"), grpclock.WithOptionalKey("x-request"),
+		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.IdempotencyKey(), core.WithOptionalKey()),
+		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.Metadata("x-request"), core.WithOptionalKey("x-request"),
 			core.WithWait(2*time.Second), core.WithRetention(time.Hour), core.WithRerunUnknown(true), core.WithMaxAnswer(1<<16)),
 		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.ByMethod(methods{
 			pb.Bank_Transfer_FullMethodName: grpclock.IdempotencyKey(),
-		}), grpclock.WithoutFingerprint(), grpclock.WithStored(func(code codes.Code) bool { return code == codes.OK })),
-		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.IdempotencyKey(), grpclock.WithFingerprint(func(c *grpclock.Call) ([]byte, error) {
+		}), core.WithoutFingerprint(), grpclock.WithStored(func(code codes.Code) bool { return code == codes.OK })),
+		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.IdempotencyKey(), core.WithFingerprint(func(c *grpclock.Call) ([]byte, error) {
 			id, err := account(c)
 			return []byte(id), err
 		})),

@@ -51,7 +51,7 @@ type replyFunc = func(context.Context, *pb.TransferRequest) (*pb.TransferReply, 
 
 // Answers as handlers make them, all of which are stored.
 var answers = map[string]struct {
-	opts  []grpclock.Option
+	opts  []core.Option
 	reply replyFunc
 	check func(t *testing.T, r reply)
 }{
@@ -130,7 +130,7 @@ var answers = map[string]struct {
 		}
 	}},
 	"an error without a status, stored on purpose": {
-		opts: []grpclock.Option{grpclock.WithStored(func(codes.Code) bool { return true })},
+		opts: []core.Option{grpclock.WithStored(func(codes.Code) bool { return true })},
 		reply: func(context.Context, *pb.TransferRequest) (*pb.TransferReply, error) {
 			return nil, errors.New("broken")
 		}, check: func(t *testing.T, r reply) {
@@ -140,7 +140,7 @@ var answers = map[string]struct {
 		},
 	},
 	"the end of a context, stored on purpose": {
-		opts: []grpclock.Option{grpclock.WithStored(func(c codes.Code) bool { return c == codes.DeadlineExceeded })},
+		opts: []core.Option{grpclock.WithStored(func(c codes.Code) bool { return c == codes.DeadlineExceeded })},
 		reply: func(context.Context, *pb.TransferRequest) (*pb.TransferReply, error) {
 			return nil, fmt.Errorf("too slow: %w", context.DeadlineExceeded)
 		}, check: func(t *testing.T, r reply) {
@@ -277,7 +277,7 @@ func testUnreadable(t *testing.T, stored []byte, cause error) {
 	}
 	var runs atomic.Int32
 	var asked error
-	conn := dial(t, listen(t, counted(&runs, nil), idempotent(locks, literal, grpclock.WithoutFingerprint(),
+	conn := dial(t, listen(t, counted(&runs, nil), idempotent(locks, literal, core.WithoutFingerprint(),
 		grpclock.WithErrorHandler(func(_ *grpclock.Call, err error) error {
 			asked = err
 			return nil

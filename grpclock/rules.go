@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/reqlock/reqlock/internal/adapter/annotated"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // Rules are the locks and the idempotency of methods, as their .proto files declare them. Annotated
@@ -64,7 +65,7 @@ func Annotated(services []*grpc.ServiceDesc, opts ...RuleOption) *Rules {
 func AnnotatedErr(services []*grpc.ServiceDesc, opts ...RuleOption) (*Rules, error) {
 	code := &ruleCode{sources: make(map[string]KeyFunc)}
 	for _, opt := range opts {
-		adapter.Must(opt.add != nil, "Annotated: an option is empty")
+		registration.Must(self, opt.add != nil, "Annotated: an option is empty")
 		opt.add(code)
 	}
 	descriptors, faults := descriptorsOf(services)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/annotated"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // A RuleOption is what rules need of the program's code: see Source and InCode.
@@ -32,8 +33,8 @@ type ruleCode struct {
 // An empty name and a nil key function panic. A name that is given twice is an error of
 // AnnotatedErr.
 func Source[K string | core.RequestKey](name string, key func(*Call) (K, error)) RuleOption {
-	adapter.Must(name != "", "Source needs a name")
-	adapter.Must(key != nil, fmt.Sprintf("Source: the key function of %q is nil", name))
+	registration.Must(self, name != "", "Source needs a name")
+	registration.Must(self, key != nil, fmt.Sprintf("Source: the key function of %q is nil", name))
 	return RuleOption{func(code *ruleCode) {
 		if code.sources[name] != nil {
 			code.faults = append(code.faults, fmt.Errorf("reqlock: grpclock: Annotated: the source %q is given twice", name))
@@ -53,9 +54,9 @@ func Source[K string | core.RequestKey](name string, key func(*Call) (K, error))
 // error of AnnotatedErr. If no interceptor has the ByMethod, the observer receives a Warned event
 // for each method. A key function without a ByMethod panics.
 func InCode(key KeyFunc) RuleOption {
-	adapter.Must(key != nil, "InCode needs a key function")
+	registration.Must(self, key != nil, "InCode needs a key function")
 	byMethods := byMethodsOf([]KeyFunc{key})
-	adapter.Must(len(byMethods) > 0, "InCode needs the key function of a ByMethod")
+	registration.Must(self, len(byMethods) > 0, "InCode needs the key function of a ByMethod")
 	return RuleOption{func(code *ruleCode) {
 		code.inCode = append(code.inCode, byMethods...)
 	}}

@@ -7,22 +7,24 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/annotated"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // ServerOptions returns the options of a server that runs its calls by the rules: all interceptors
 // of Rules, in their order. Like the function ServerOptions, it adds them behind the interceptors
 // of the options before.
 //
-// The options of this method apply to all interceptors. For an option that only one of them
-// accepts, such as WithStored, make the interceptors one by one:
+// The options of this method apply to all interceptors. Give an option that only one of them
+// accepts to the Locker:
 //
-//	grpc.ChainUnaryInterceptor(auth, rules.Idempotent(locks, grpclock.WithStored(stored)), rules.Unary(locks))
-//	grpc.ChainStreamInterceptor(authStream, rules.Stream(locks))
+//	rules.ServerOptions(locks.With(grpclock.WithStored(stored)))
 //
 // It panics where they do.
-func (r *Rules) ServerOptions(l *core.Locker, opts ...Option) []grpc.ServerOption {
+func (r *Rules) ServerOptions(l *core.Locker, opts ...core.Option) []grpc.ServerOption {
 	var unary []grpc.UnaryServerInterceptor
 	if slices.ContainsFunc(r.methods, func(m *annotated.Method) bool { return m.Idempotent != nil }) {
 		unary = append(unary, r.Idempotent(l, opts...))
@@ -39,7 +41,7 @@ func (r *Rules) ServerOptions(l *core.Locker, opts ...Option) []grpc.ServerOptio
 // option shares locks (core.WithPermits and core.WithShared), because the rules say which locks
 // are shared. It also panics if a lock has permits or is shared, and l or an option does not allow
 // that: see core.WithPermits.
-func (r *Rules) Unary(l *core.Locker, opts ...Option) grpc.UnaryServerInterceptor {
+func (r *Rules) Unary(l *core.Locker, opts ...core.Option) grpc.UnaryServerInterceptor {
 	configs := r.lockConfigs("Rules.Unary", l, opts, false)
 	r.made.unary.Store(true)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -52,7 +54,7 @@ func (r *Rules) Unary(l *core.Locker, opts ...Option) grpc.UnaryServerIntercepto
 }
 
 // Stream is Unary for streams: a StreamServerInterceptor for each method.
-func (r *Rules) Stream(l *core.Locker, opts ...Option) grpc.StreamServerInterceptor {
+func (r *Rules) Stream(l *core.Locker, opts ...core.Option) grpc.StreamServerInterceptor {
 	configs := r.lockConfigs("Rules.Stream", l, opts, true)
 	r.made.stream.Store(true)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -66,12 +68,14 @@ func (r *Rules) Stream(l *core.Locker, opts ...Option) grpc.StreamServerIntercep
 
 // Idempotent returns the interceptor that runs idempotent calls once for their key. It is an
 // IdempotentUnaryServerInterceptor for each method that declares so, with the same options except
-// WithOptionalKey, which the rule itself says. Put it before Unary. It panics where Unary does,
+// core.WithOptionalKey, which the rule itself says. Put it before Unary. It panics where Unary does,
 // and if a method is idempotent and l runs calls without Redis (core.WithFailOpen) or is from
 // core.NewQuorum.
-func (r *Rules) Idempotent(l *core.Locker, opts ...Option) grpc.UnaryServerInterceptor {
+func (r *Rules) Idempotent(l *core.Locker, opts ...core.Option) grpc.UnaryServerInterceptor {
 	const name = "Rules.Idempotent"
-	adapter.Must(l != nil, name+" needs a locker")
+	registration.Must(self, l != nil, name+" needs a locker")
+	isOptional := func(opt core.Option) bool { return bridge.NameOf(opt) == "WithOptionalKey" }
+	registration.Must(self, !slices.ContainsFunc(opts, isOptional), name+": WithOptionalKey: write optional in the rules instead")
 	configs := make(map[string]*config)
 	for _, m := range r.methods {
 		rule := m.Idempotent
@@ -80,7 +84,7 @@ func (r *Rules) Idempotent(l *core.Locker, opts ...Option) grpc.UnaryServerInter
 		}
 		mustAllow(l, m, "idempotent", rule.Settings.Options())
 		c := idempotentOf(name, l, annotated.IdempotencyKey(rule, r.partsOf(m)), withSettings(opts, rule.Settings))
-		adapter.Must(c.optional == nil, name+": WithOptionalKey: write optional in the rules instead")
+		c.optional = nil // the rule says it, and not the Locker
 		if rule.Optional {
 			c.optional = hasNoneOf(rule.ClientParts(), m)
 		}
@@ -99,8 +103,8 @@ func (r *Rules) Idempotent(l *core.Locker, opts ...Option) grpc.UnaryServerInter
 
 // lockConfigs returns the configurations of the methods with locks, by their full names: those of
 // streams, or of unary methods.
-func (r *Rules) lockConfigs(name string, l *core.Locker, opts []Option, streams bool) map[string]*config {
-	adapter.Must(l != nil, name+" needs a locker")
+func (r *Rules) lockConfigs(name string, l *core.Locker, opts []core.Option, streams bool) map[string]*config {
+	registration.Must(self, l != nil, name+" needs a locker")
 	configs := make(map[string]*config)
 	for _, m := range r.methods {
 		if len(m.Locks) == 0 || m.IsStream() != streams {
@@ -109,8 +113,8 @@ func (r *Rules) lockConfigs(name string, l *core.Locker, opts []Option, streams 
 		mustAllow(l, m, "lock 1", m.LockSettings.Options())
 		keys := r.lockKeys(m)
 		c := lockOf(name, l, keys[0], withSettings(opts, m.LockSettings))
-		adapter.Must(len(c.keys) == 1, name+": Also: declare another lock in the rules instead")
-		adapter.Must(!c.locks.SharesLocks(), name+": WithPermits and WithShared: write permits or shared in the rules instead")
+		registration.Must(self, len(c.keys) == 1, name+": Also: declare another lock in the rules instead")
+		registration.Must(self, !c.locks.SharesLocks(), name+": WithPermits and WithShared: write permits or shared in the rules instead")
 		for _, key := range keys[1:] {
 			c.keys = append(c.keys, failBeforeMessage(key))
 		}
@@ -125,16 +129,12 @@ func (r *Rules) lockConfigs(name string, l *core.Locker, opts []Option, streams 
 
 // mustAllow panics, and says where the rule stands, if a locker excludes its options.
 func mustAllow(l *core.Locker, m *annotated.Method, where string, options []core.Option) {
-	if err := m.Fault(where, l.CheckOptions(options...)); err != nil {
+	if err := m.Fault(where, adapter.CheckOptions(l, options...)); err != nil {
 		panic(err)
 	}
 }
 
 // withSettings returns options, and behind them those of a rule, which have precedence.
-func withSettings(opts []Option, settings annotated.Settings) []Option {
-	all := slices.Clone(opts)
-	for _, opt := range settings.Options() {
-		all = append(all, opt)
-	}
-	return all
+func withSettings(opts []core.Option, settings annotated.Settings) []core.Option {
+	return slices.Concat(opts, settings.Options())
 }

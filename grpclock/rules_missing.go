@@ -1,10 +1,10 @@
 package grpclock
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/annotated"
 )
@@ -28,10 +28,10 @@ func (r *Rules) warnOfMissing(l *core.Locker) {
 				locks, interceptor = &r.made.stream, "Rules.Stream"
 			}
 			if len(m.Locks) > 0 && !locks.Load() {
-				warnOfMissing(l, m, "a lock", interceptor)
+				r.warnOf(l, m, "a lock", interceptor)
 			}
 			if m.Idempotent != nil && !r.made.idempotent.Load() {
-				warnOfMissing(l, m, "idempotent calls", "Rules.Idempotent")
+				r.warnOf(l, m, "idempotent calls", "Rules.Idempotent")
 			}
 		}
 		for _, m := range r.inCode {
@@ -39,15 +39,21 @@ func (r *Rules) warnOfMissing(l *core.Locker) {
 				continue // its interceptor reports what one of the two kinds lacks
 			}
 			for _, method := range m.all() {
-				l.Warn(fmt.Errorf("reqlock: grpclock: InCode names %s, which runs without a lock, because no interceptor has "+
+				adapter.Warn(l, missing{r, method, "InCode"}, self.Errorf("InCode names %s, which runs without a lock, because no interceptor has "+
 					"its ByMethod: make them with ServerOptions", method))
 			}
 		}
 	})
 }
 
-// warnOfMissing sends the event of one rule.
-func warnOfMissing(l *core.Locker, m *annotated.Method, rule, interceptor string) {
-	l.Warn(fmt.Errorf("reqlock: grpclock: %s declares %s, which has no effect, because the program has not made %s: "+
+// A missing is what Rules warn of once.
+type missing struct {
+	rules               *Rules
+	method, interceptor string
+}
+
+// warnOf sends the event of one rule.
+func (r *Rules) warnOf(l *core.Locker, m *annotated.Method, rule, interceptor string) {
+	adapter.Warn(l, missing{r, m.FullMethod(), interceptor}, self.Errorf("%s declares %s, which has no effect, because the program has not made %s: "+
 		"make all interceptors with Rules.ServerOptions", m.FullMethod(), rule, interceptor))
 }

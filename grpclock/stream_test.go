@@ -179,7 +179,7 @@ func TestKeyThatReadsTheMessageWaitsForIt(t *testing.T) {
 	account := grpclock.Metadata("x-account")
 	for name, test := range map[string]struct {
 		key     grpclock.KeyFunc
-		opts    []grpclock.Option
+		opts    []core.Option
 		opening bool // locked before the first message
 		locked  bool // afterwards
 	}{
@@ -189,7 +189,7 @@ func TestKeyThatReadsTheMessageWaitsForIt(t *testing.T) {
 		"a function of one's own":   {key: core.Func(custom), locked: true},
 		"metadata, else message":    {key: core.First(account, accountOf), opening: true, locked: true},
 		"message, else metadata":    {key: core.First(accountOf, account), locked: true},
-		"metadata and message":      {key: account, opts: []grpclock.Option{grpclock.Also(accountOf)}, locked: true},
+		"metadata and message":      {key: account, opts: []core.Option{grpclock.Also(accountOf)}, locked: true},
 		"a condition on the method": {key: core.When(func(c *grpclock.Call) bool { return c.FullMethod() == "" }, accountOf)},
 		"a condition on the message": {key: core.When(func(c *grpclock.Call) bool {
 			m, _ := c.Message().(*pb.DepositRequest)

@@ -20,7 +20,7 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		handler func(ctx context.Context) error
-		options []grpclock.Option
+		options []core.Option
 		want    string
 	}{
 		"a code": {
@@ -43,7 +43,7 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 		},
 		"a function that panics": {
 			func(context.Context) error { return nil },
-			[]grpclock.Option{grpclock.WithStored(func(codes.Code) bool { panic("secret") })},
+			[]core.Option{grpclock.WithStored(func(codes.Code) bool { panic("secret") })},
 			"reqlock: the function of WithUnknown or WithStored panicked",
 		},
 	} {

@@ -1,9 +1,10 @@
 package grpclock
 
 import (
-	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/reqlock/reqlock/adapter"
 )
 
 // unlocked reports the methods of a ByMethod that run without a lock, because the server has
@@ -62,9 +63,15 @@ func (c *config) warnOfUnlocked() {
 	})
 }
 
+// An unlockedMethod is what an interceptor warns of once.
+type unlockedMethod struct {
+	interceptor *config
+	method      string
+}
+
 // warnOf sends an event for each of the methods.
 func (c *config) warnOf(names []string, kind, why string) {
 	for _, name := range names {
-		c.locks.Warn(fmt.Errorf("reqlock: grpclock: ByMethod lists %s %s, which runs without a lock, because %s", kind, name, why))
+		adapter.Warn(c.locks, unlockedMethod{c, name}, self.Errorf("ByMethod lists %s %s, which runs without a lock, because %s", kind, name, why))
 	}
 }

@@ -146,7 +146,7 @@ func TestServerOptions(t *testing.T) {
 
 	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(nil, literal) }, "ServerOptions needs a locker")
 	adaptertest.WantPanic(t, func() { grpclock.ServerOptions[string](locks, nil) }, "ServerOptions needs a key function")
-	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(locks, literal, grpclock.WithoutFingerprint()) }, "WithoutFingerprint")
+	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(locks, literal, core.WithoutFingerprint()) }, "WithoutFingerprint")
 }
 
 // A key function for another message than that of its method is found at registration, also

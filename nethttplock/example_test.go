@@ -261,7 +261,7 @@ func ExampleWithUnknown() {
 	})
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", nethttplock.Idempotent(locks, nethttplock.IdempotencyKey(),
-		nethttplock.WithUnknown(func(f core.Failure) bool { return f.Panic || f.Status >= 500 && f.Status != noStock }))(order))
+		core.WithUnknown(func(f core.Failure) bool { return f.Panic || f.Status >= 500 && f.Status != noStock }))(order))
 
 	for _, item := range []string{"slow", "slow", "sold-out", "sold-out"} {
 		r := httptest.NewRequestWithContext(context.Background(), "POST", "/orders?item="+item, nil)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
@@ -19,9 +20,9 @@ import (
 //	pay := nethttplock.Idempotent(locks, core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey()))
 //	mux.Handle("POST /payments", auth(pay(payments)))
 //
-// Idempotent applies to POST and PATCH: see WithMethods. The same key with another
+// Idempotent applies to POST and PATCH: see core.WithMethods. The same key with another
 // path, query, media type or body is refused with core.ErrMismatch: see
-// WithFingerprint. A request without a key is refused: see WithOptionalKey. The keys
+// core.WithFingerprint. A request without a key is refused: see core.WithOptionalKey. The keys
 // of two routes are independent. The route is r.Pattern. If r.Pattern is empty or
 // ends in a slash, the route is the path of the URL. A prefix that http.StripPrefix
 // has removed belongs to the route too.
@@ -35,22 +36,17 @@ import (
 // Idempotent panics where Middleware does, and for a Locker that runs requests
 // without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
 // core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
-func Idempotent[K string | core.RequestKey](l *core.Locker, key func(*http.Request) (K, error), opts ...Option) func(http.Handler) http.Handler {
-	return idempotent(l, registration.KeyOf(adapter, "Idempotent", l, key), opts)
+func Idempotent[K string | core.RequestKey](l *core.Locker, key func(*http.Request) (K, error), opts ...core.Option) func(http.Handler) http.Handler {
+	return idempotent(l, registration.KeyOf(self, "Idempotent", l, key), opts)
 }
 
 // idempotent is Idempotent for each form of key function.
-func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) http.Handler {
-	c := &config{}
-	l = l.With(adapter.ForAttempts("Idempotent", registration.Apply(adapter, c, opts))...)
-	adapter.Must(len(c.also) == 0, "Also is an option of Middleware: put a Middleware behind Idempotent")
-	endpoint, err := httpattempt.New(adapter, l, key, httpkey.ReadBody, c.settings)
-	if err != nil {
-		panic(err)
-	}
+func idempotent(l *core.Locker, key KeyFunc, opts []core.Option) func(http.Handler) http.Handler {
+	endpoint := adapter.Must(httpattempt.New(self, l, key, httpkey.ReadBody, opts))
+	onError, _ := errorHandler.Value(endpoint.Locker())
 
 	return func(next http.Handler) http.Handler {
-		adapter.Must(next != nil, "Idempotent needs a handler")
+		registration.Must(self, next != nil, "Idempotent needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			pass := httpattempt.Enter(r.Context())
 			defer pass.Leave()
@@ -68,7 +64,7 @@ func idempotent(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) h
 				err = exchange.CutOff()
 			}
 			if err != nil {
-				c.refuse(w, r, err, pass)
+				onError.refuse(w, r, err, pass)
 			}
 		})
 	}

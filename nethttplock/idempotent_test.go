@@ -43,18 +43,18 @@ func TestIdempotentRegistrations(t *testing.T) {
 		nethttplock.WithErrorHandler(nethttplock.WriteError),
 	)(h))
 	mux.Handle("/3/{id}", nethttplock.Idempotent(locks, scoped,
-		nethttplock.WithMethods(http.MethodPut, "delete"),
-		nethttplock.WithOptionalKey(),
-		nethttplock.WithReplayedHeaders("X-Payment"),
+		core.WithMethods(http.MethodPut, "delete"),
+		core.WithOptionalKey(),
+		core.WithReplayedHeaders("X-Payment"),
 	)(h))
 	mux.Handle("POST /4", nethttplock.Idempotent(locks, nethttplock.Header("X-Request-Key"),
-		nethttplock.WithOptionalKey("X-Request-Key"),
-		nethttplock.WithMaxBody(64<<10),
-		nethttplock.WithStored(func(status int) bool { return status < 300 }),
+		core.WithOptionalKey("X-Request-Key"),
+		core.WithMaxBody(64<<10),
+		core.WithStored(func(status int) bool { return status < 300 }),
 	)(h))
-	mux.Handle("POST /5", nethttplock.Idempotent(locks, nethttplock.JSONField("id"), nethttplock.WithoutFingerprint())(h))
+	mux.Handle("POST /5", nethttplock.Idempotent(locks, nethttplock.JSONField("id"), core.WithoutFingerprint())(h))
 	mux.Handle("POST /6", nethttplock.Idempotent(locks, scoped,
-		nethttplock.WithFingerprint(func(r *http.Request) ([]byte, error) { return []byte(r.PostFormValue("amount")), r.ParseForm() }),
+		core.WithFingerprint(func(r *http.Request) ([]byte, error) { return []byte(r.PostFormValue("amount")), r.ParseForm() }),
 	)(nethttplock.Middleware(locks, core.Named("user", nethttplock.ContextValue(userKey{})))(h)))
 	const refused, runs = http.StatusBadRequest, http.StatusNotFound
 	for request, want := range map[string]int{
@@ -72,35 +72,23 @@ func TestIdempotentRegistrations(t *testing.T) {
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
 	locks := adaptertest.UnusedLocker(t)
-	idempotent := func(opts ...nethttplock.Option) func() {
+	idempotent := func(opts ...core.Option) func() {
 		return func() { nethttplock.Idempotent(locks, byKey, opts...) }
 	}
 	for name, test := range map[string]struct {
 		register func()
 		want     string
 	}{
-		"nil locker":       {func() { nethttplock.Idempotent(nil, byKey) }, "locker"},
-		"nil key":          {func() { nethttplock.Idempotent[string](locks, nil) }, "key function"},
-		"nil handler":      {func() { nethttplock.Idempotent(locks, byKey)(nil) }, "handler"},
-		"nil option":       {idempotent(nil), "option is nil"},
-		"foreign option":   {idempotent(adaptertest.ForeignOption{}), "another adapter"},
-		"bad setting":      {idempotent(core.WithRetention(1)), "WithRetention"},
-		"Also":             {idempotent(nethttplock.Also(literal)), "put a Middleware behind Idempotent"},
-		"FailOpen":         {idempotent(core.WithFailOpen(true)), "without Redis"},
-		"a safe method":    {idempotent(nethttplock.WithMethods("put", "get")), "GET"},
-		"an empty method":  {idempotent(nethttplock.WithMethods("")), "method"},
-		"no method":        {func() { nethttplock.WithMethods() }, "WithMethods"},
-		"an empty header":  {idempotent(nethttplock.WithOptionalKey("")), "optional key"},
-		"fingerprint":      {func() { nethttplock.WithFingerprint(nil) }, "WithFingerprint"},
-		"body limit":       {func() { nethttplock.WithMaxBody(0) }, "WithMaxBody"},
-		"stored":           {func() { nethttplock.WithStored(nil) }, "WithStored"},
-		"uncertain":        {func() { nethttplock.WithUnknown(nil) }, "WithUnknown"},
-		"free, Middleware": {func() { nethttplock.Middleware(locks, byKey, nethttplock.FreeOnFailure()) }, "FreeOnFailure is an option of Idempotent"},
-		"a cookie":         {idempotent(nethttplock.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
-		"no header":        {func() { nethttplock.WithReplayedHeaders() }, "WithReplayedHeaders"},
-		"of Idempotent": {func() {
-			nethttplock.Middleware(locks, byKey, nethttplock.WithMaxBody(1))
-		}, "WithMaxBody is an option of Idempotent"},
+		"nil locker":     {func() { nethttplock.Idempotent(nil, byKey) }, "locker"},
+		"nil key":        {func() { nethttplock.Idempotent[string](locks, nil) }, "key function"},
+		"nil handler":    {func() { nethttplock.Idempotent(locks, byKey)(nil) }, "handler"},
+		"nil option":     {idempotent(nil), "option is nil"},
+		"foreign option": {idempotent(adaptertest.ForeignOption()), adaptertest.ForeignOptionText},
+		"bad setting":    {idempotent(core.WithRetention(1)), "WithRetention"},
+		"Also":           {idempotent(nethttplock.Also(literal)), "Also has no effect on Idempotent"},
+		"FailOpen":       {idempotent(core.WithFailOpen(true)), "without Redis"},
+		"a cookie":       {idempotent(core.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
+		"of Idempotent":  {func() { nethttplock.Middleware(locks, byKey, core.WithStored(func(int) bool { return true })) }, "WithStored has no effect on Middleware"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

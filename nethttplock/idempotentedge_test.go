@@ -44,7 +44,7 @@ func TestIdempotentStoresAHeaderThatWasSetOutside(t *testing.T) {
 func TestIdempotentStoredPanics(t *testing.T) {
 	t.Parallel()
 	runs := 0
-	h := nethttplock.Idempotent(locktest.New(t).Locker, byKey, nethttplock.WithStored(func(int) bool { panic("bug") }))(
+	h := nethttplock.Idempotent(locktest.New(t).Locker, byKey, core.WithStored(func(int) bool { panic("bug") }))(
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { runs++; w.WriteHeader(201) }))
 	for range 2 {
 		func() {

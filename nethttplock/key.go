@@ -54,9 +54,9 @@ func Cookie(name string) KeyFunc { return httpkey.Cookie(name) }
 // than once is core.ErrInvalidKey, and so is a field that is in the query as well,
 // since r.FormValue may return either one. An empty name panics.
 //
-// The body is read before the lock is taken; see MaxBody. The handler can still read
+// The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with r.Body as well as with r.FormValue.
-func Form(name string, opts ...BodyOption) KeyFunc { return httpkey.Form(name, opts...) }
+func Form(name string) KeyFunc { return httpkey.Form(name) }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever its
 // Content-Type. Dots separate nested fields: JSONField("account.id"). An empty name
@@ -70,21 +70,11 @@ func Form(name string, opts ...BodyOption) KeyFunc { return httpkey.Form(name, o
 // Names match as in encoding/json, which ignores case: "id" and "ID" in one object
 // are two values for one field.
 //
-// The body is read before the lock is taken; see MaxBody. The handler can still read
+// The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body.
-func JSONField(path string, opts ...BodyOption) KeyFunc {
-	return httpkey.JSONField(path, opts...)
+func JSONField(path string) KeyFunc {
+	return httpkey.JSONField(path)
 }
-
-// A BodyOption is a setting of a key function that reads the body.
-type BodyOption = httpkey.BodyOption
-
-// MaxBody limits how many bytes of the body a key function reads: 1 MiB if not set. A
-// longer body is core.ErrBodyTooLarge. A limit below 1 panics.
-//
-// The body is held in memory until the request ends. The server's ReadTimeout limits
-// how long a slow client may take to send the body.
-func MaxBody(bytes int64) BodyOption { return httpkey.MaxBody(bytes) }
 
 // RemoteIP reads the key from r.RemoteAddr: the address of the peer, without its
 // port. It ignores X-Forwarded-For, which a client can forge. A peer without an IP

@@ -4,11 +4,13 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // A KeyFunc reads the lock key from a request. Functions of this package, functions
@@ -34,33 +36,36 @@ type KeyFunc = core.KeyFunc[*http.Request]
 //
 //	nethttplock.WriteError(w, r, context.Cause(r.Context()))
 //
-// Middleware panics if l or key is nil, or if an option is invalid or belongs to
-// another adapter. The middleware is safe for concurrent use.
-func Middleware[K string | core.RequestKey](l *core.Locker, key func(*http.Request) (K, error), opts ...Option) func(http.Handler) http.Handler {
-	return middleware(l, registration.KeyOf(adapter, "Middleware", l, key), opts)
+// Middleware panics if l or key is nil, or if an option is invalid, has no
+// effect on its requests or belongs to another adapter. The middleware is safe for
+// concurrent use.
+func Middleware[K string | core.RequestKey](l *core.Locker, key func(*http.Request) (K, error), opts ...core.Option) func(http.Handler) http.Handler {
+	return middleware(l, registration.KeyOf(self, "Middleware", l, key), opts)
 }
 
 // middleware is Middleware for each form of key function.
-func middleware(l *core.Locker, key KeyFunc, opts []Option) func(http.Handler) http.Handler {
-	c := &config{}
-	l = l.With(adapter.ForLocks("Middleware", registration.Apply(adapter, c, opts))...)
-	adapter.Must(c.idempotent == "", c.idempotent+" is an option of Idempotent, not of Middleware")
-	keys := append([]KeyFunc{key}, c.also...)
-	if err := httpkey.CheckSharedReads(adapter, l, keys); err != nil {
+func middleware(l *core.Locker, key KeyFunc, opts []core.Option) func(http.Handler) http.Handler {
+	l = adapter.Must(registration.View(self, "Middleware", bridge.HTTPLock, l, opts))
+	onError, _ := errorHandler.Value(l)
+	keys := append([]KeyFunc{key}, registration.AlsoOf[*http.Request](self, l)...)
+	if err := httpkey.CheckSharedReads(self, l, keys); err != nil {
 		panic(err)
 	}
-	wait, mistakes := httpreply.NewWaitCheck(adapter, l), httpkey.NewMistakeCheck(adapter, l)
+	wait, mistakes := httpreply.NewWaitCheck(self, l), httpkey.NewMistakeCheck(self, l)
+	maxBody := bridge.SettingsOf(l).MaxBody
 
 	return func(next http.Handler) http.Handler {
-		adapter.Must(next != nil, "Middleware needs a handler")
+		registration.Must(self, next != nil, "Middleware needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			wait.Check(r)
+			httpkey.LimitBody(r, maxBody)
 			pass := httpattempt.Enter(r.Context())
 			defer pass.Leave()
 			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, r, keys...)
+			httpkey.LeaveBody(r)
 			if err != nil {
 				mistakes.Check(err)
-				c.refuse(w, r, err, pass)
+				onError.refuse(w, r, err, pass)
 				return
 			}
 			defer release()

@@ -118,14 +118,12 @@ func TestRegistrationPanics(t *testing.T) {
 		"nil key":           {func() { nethttplock.Middleware[string](locks, nil) }, "key function"},
 		"nil handler":       {func() { nethttplock.Middleware(locks, literal)(nil) }, "handler"},
 		"nil option":        {func() { nethttplock.Middleware(locks, literal, nil) }, "option is nil"},
-		"foreign option":    {func() { nethttplock.Middleware(locks, literal, adaptertest.ForeignOption{}) }, adaptertest.ForeignOptionText},
+		"foreign option":    {func() { nethttplock.Middleware(locks, literal, adaptertest.ForeignOption()) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { nethttplock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { nethttplock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
 		"Also nothing":      {func() { nethttplock.Also([]nethttplock.KeyFunc{}...) }, "Also"},
 		"Also nil":          {func() { nethttplock.Also(literal, nil) }, "Also"},
 		"nil error handler": {func() { nethttplock.WithErrorHandler(nil) }, "WithErrorHandler"},
-		"MaxBody":           {func() { nethttplock.MaxBody(0) }, "MaxBody"},
-		"BodyOption":        {func() { nethttplock.JSONField("id", nethttplock.BodyOption{}) }, "limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,10 +161,6 @@ func TestKeyFunctions(t *testing.T) {
 			t.Errorf("%q, %v; want %q", got.Raw(), err, want)
 		}
 	}
-	_, err := nethttplock.Form("f", nethttplock.MaxBody(5))(r)
-	if outcome, _ := core.RefusalOf(err); outcome.HTTP != http.StatusRequestEntityTooLarge {
-		t.Errorf("a form over the limit: %v", err)
-	}
 }
 
 func TestThePatternAndTheFormAreKnownOutside(t *testing.T) {
@@ -180,14 +174,6 @@ func TestThePatternAndTheFormAreKnownOutside(t *testing.T) {
 	handler.ServeHTTP(httptest.NewRecorder(), r)
 	if r.Pattern != "POST /a/{id}" || r.PostFormValue("amount") != "3" {
 		t.Errorf("outside the pattern is %q, the form %v", r.Pattern, r.PostForm)
-	}
-}
-
-func TestTheLastMaxBodyWins(t *testing.T) {
-	t.Parallel()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"id":"42"}`))
-	if key, err := nethttplock.JSONField("id", nethttplock.MaxBody(2), nethttplock.MaxBody(100))(r); key.Raw() != "42" || err != nil {
-		t.Errorf("got %q, %v", key.Raw(), err)
 	}
 }
 

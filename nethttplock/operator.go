@@ -31,20 +31,20 @@ import (
 func EndpointKey(method, route string, parts ...string) (string, error) {
 	if own, _, found := strings.Cut(route, " "); found && !strings.Contains(own, "/") {
 		if method != "" && !strings.EqualFold(method, own) {
-			return "", fmt.Errorf("reqlock: %s: EndpointKey: the pattern %q has another method than %q", adapter, route, method)
+			return "", fmt.Errorf("reqlock: %s: EndpointKey: the pattern %q has another method than %q", self, route, method)
 		}
 		method = own
 	}
-	return httpattempt.EndpointKey(adapter, method, route, parts)
+	return httpattempt.EndpointKey(self, method, route, parts)
 }
 
 // NewAnswer returns an answer for core.Answered, for a route of any HTTP framework, with which an operator ends the unknown outcome
 // of a request. Copies of the request get the answer as if a handler had given it: a header
 // that an Idempotent does not replay is left out. replayed are the names that the route has in
-// WithReplayedHeaders. The caller may change header and body afterwards.
+// core.WithReplayedHeaders. The caller may change header and body afterwards.
 //
 // The error says which argument is wrong: a status that is not of 200 to 999, a body with a
-// status that has none, or a name that WithReplayedHeaders refuses.
+// status that has none, or a name that is never replayed.
 func NewAnswer(status int, header http.Header, body []byte, replayed ...string) (core.Answer, error) {
-	return httpattempt.NewAnswer(adapter, status, header, body, replayed)
+	return httpattempt.NewAnswer(self, status, header, body, replayed)
 }

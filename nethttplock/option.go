@@ -3,32 +3,23 @@ package nethttplock
 import (
 	"net/http"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
-// adapter is the prefix of the panics at registration.
-const adapter = registration.Adapter("nethttplock")
-
-// An Option is a setting of a Middleware or of an Idempotent: an option of core, such
-// as core.WithWait, or an option of this package. A later option replaces an earlier
-// one. An option that only the other of the two accepts panics.
-type Option interface {
-	// ReqlockOption marks the options of reqlock and of its adapters, so that one
-	// list can contain both. An option of another adapter panics at registration.
-	ReqlockOption()
-}
+// self is the name of this package in errors.
+const self = adapter.Name("nethttplock")
 
 // Also locks more keys for the same request, such as both accounts of a transfer. The
 // request holds all keys. They are taken in a fixed order that does not depend on the
 // order of the key functions, so a transfer from a to b and a transfer from b to a do
 // not deadlock. One wait covers all keys. Equal keys are locked once. Leases
-// returns the lease of each key. Also is an option of Middleware. core.Func converts a
+// returns the lease of each key. Idempotent refuses this option. core.Func converts a
 // function of your own that stands beside other key functions.
-func Also[F ~func(*http.Request) (K, error), K string | core.RequestKey](keys ...F) Option {
-	more := registration.KeysOf[*http.Request](adapter, "Also", keys)
-	return option("Also", func(c *config) { c.also = append(c.also, more...) })
+func Also[F ~func(*http.Request) (K, error), K string | core.RequestKey](keys ...F) core.Option {
+	return registration.Also[*http.Request](self, keys)
 }
 
 // WithErrorHandler sets the function that answers requests that do not run:
@@ -43,27 +34,19 @@ func Also[F ~func(*http.Request) (K, error), K string | core.RequestKey](keys ..
 //
 // Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
 // the key. Any other answer counts as if the handler had given it.
-func WithErrorHandler(handle func(w http.ResponseWriter, r *http.Request, err error)) Option {
-	adapter.Must(handle != nil, "WithErrorHandler needs a function")
-	return option("WithErrorHandler", func(c *config) { c.onError = handle })
+func WithErrorHandler(handle func(w http.ResponseWriter, r *http.Request, err error)) core.Option {
+	return errorHandler.Option(handle)
 }
 
-// config holds what the options set.
-type config struct {
-	onError    func(http.ResponseWriter, *http.Request, error) // nil means WriteError
-	also       []KeyFunc                                       // only for Middleware
-	settings   settings                                        // only for Idempotent
-	idempotent string                                          // the name of the last option that changed settings
-}
+// errorHandler is the setting of WithErrorHandler.
+var errorHandler = adapter.NewSetting[handler](self, "WithErrorHandler", adapter.ForAll)
 
-// option returns the option of this package with that name.
-func option(name string, set func(*config)) Option {
-	return registration.NewSetting(adapter, name, set)
-}
+// A handler answers a request that does not run. nil means WriteError.
+type handler func(http.ResponseWriter, *http.Request, error)
 
 // refuse answers a request that does not run.
-func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error, pass *httpattempt.Pass) {
-	if c.onError == nil {
+func (h handler) refuse(w http.ResponseWriter, r *http.Request, err error, pass *httpattempt.Pass) {
+	if h == nil {
 		pass.Refuse(w, err)
 		return
 	}
@@ -72,5 +55,5 @@ func (c *config) refuse(w http.ResponseWriter, r *http.Request, err error, pass 
 		guard.Finish()
 		pass.Refused(httpattempt.RefusalBy(guard, err))
 	}()
-	c.onError(guard, r, err)
+	h(guard, r, err)
 }

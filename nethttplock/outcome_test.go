@@ -20,7 +20,7 @@ import (
 // refusal is a refused request: the middleware, and what happens before the request.
 type refusal struct {
 	key     nethttplock.KeyFunc
-	opts    []nethttplock.Option
+	opts    []core.Option
 	prepare func(t *testing.T, e *env)
 	around  func(e *env, next http.Handler) http.Handler
 	request func(r *http.Request)
@@ -64,11 +64,11 @@ func TestOutcomes(t *testing.T) {
 			status: 409, code: "busy", retryAfter: "1",
 		},
 		"busy, another hint": {
-			key: literal, prepare: taken, opts: []nethttplock.Option{core.WithRetryAfter(1500 * time.Millisecond)},
+			key: literal, prepare: taken, opts: []core.Option{core.WithRetryAfter(1500 * time.Millisecond)},
 			status: 409, code: "busy", retryAfter: "2",
 		},
 		"wait timeout": {
-			key: literal, prepare: taken, opts: []nethttplock.Option{core.WithWait(time.Second)},
+			key: literal, prepare: taken, opts: []core.Option{core.WithWait(time.Second)},
 			status: 409, code: "wait_timeout", retryAfter: "1",
 		},
 		"no key": {
@@ -81,7 +81,7 @@ func TestOutcomes(t *testing.T) {
 			status:  400, code: "invalid_key",
 		},
 		"body too large": {
-			key:    nethttplock.JSONField("id", nethttplock.MaxBody(8)),
+			key: nethttplock.JSONField("id"), opts: []core.Option{core.WithMaxBody(8)},
 			status: 413, code: "body_too_large",
 		},
 		"key error": {
@@ -101,7 +101,7 @@ func TestOutcomes(t *testing.T) {
 			status: 503, code: "unavailable", retryAfter: "1",
 		},
 		"unavailable, with a wait": {
-			key: literal, opts: []nethttplock.Option{core.WithWait(20 * time.Millisecond)},
+			key: literal, opts: []core.Option{core.WithWait(20 * time.Millisecond)},
 			prepare: func(_ *testing.T, e *env) { e.proxy.Refuse(true) },
 			status:  503, code: "unavailable", retryAfter: "1",
 		},
@@ -114,7 +114,7 @@ func TestOutcomes(t *testing.T) {
 			status: 503, code: "closing", retryAfter: "1",
 		},
 		"deadline": {
-			key: literal, prepare: taken, opts: []nethttplock.Option{core.WithWait(time.Minute)},
+			key: literal, prepare: taken, opts: []core.Option{core.WithWait(time.Minute)},
 			around: func(_ *env, next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					ctx, cancel := context.WithTimeout(r.Context(), 20*time.Millisecond)
@@ -125,7 +125,7 @@ func TestOutcomes(t *testing.T) {
 			status: 503, code: "deadline", retryAfter: "1",
 		},
 		"canceled": {
-			key: literal, prepare: taken, opts: []nethttplock.Option{core.WithWait(time.Minute)},
+			key: literal, prepare: taken, opts: []core.Option{core.WithWait(time.Minute)},
 			around: func(e *env, next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					ctx, cancel := context.WithCancel(r.Context())

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
+	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // ReverseProxy returns a handler for Idempotent that passes requests on through the proxy:
@@ -35,7 +36,7 @@ import (
 // the proxy is nil. The handler is safe for concurrent use. Outside of an Idempotent it does
 // what the proxy does.
 func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
-	adapter.Must(proxy != nil, "ReverseProxy needs a proxy")
+	registration.Must(self, proxy != nil, "ReverseProxy needs a proxy")
 	traced := *proxy
 	answer := proxy.ErrorHandler
 	if answer == nil {

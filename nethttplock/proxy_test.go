@@ -34,26 +34,26 @@ func TestIdempotentReverseProxy(t *testing.T) {
 		upstream string // what the service sends before it closes the connection
 		decision core.Ending
 		recovers bool // a recovery between Idempotent and the proxy
-		free     bool // with FreeOnFailure
+		free     bool // with WithFreeOnFailure
 		charges  int32
 		second   string // the code of the second answer; "" means the service's own answer
 	}{
-		"a whole 201":                 {upstream: "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", charges: 1},
-		"no status":                   {upstream: "", charges: 1, second: "outcome_unknown"},
-		"a part of a 201":             {upstream: created, charges: 1, second: "outcome_unknown"},
-		"a part of a 201, no length":  {upstream: chunked, charges: 1, second: "outcome_unknown"},
-		"a part of a 500":             {upstream: failed, charges: 1, second: "outcome_unknown"},
-		"a part of a 201, EndAbort":   {upstream: created, decision: core.EndAbort, charges: 2},
-		"chunks of a 201, EndAbort":   {upstream: chunked, decision: core.EndAbort, charges: 2},
-		"a part of a 201, EndUnknown": {upstream: created, decision: core.EndUnknown, charges: 1, second: "outcome_unknown"},
-		"a part of a 201, EndCommit":  {upstream: created, decision: core.EndCommit, charges: 1, second: "outcome_unknown"},
-		"a part of a 500, EndCommit":  {upstream: failed, decision: core.EndCommit, charges: 1, second: "outcome_unknown"},
-		"a part of a 500, EndUnknown": {upstream: failed, decision: core.EndUnknown, charges: 1, second: "outcome_unknown"},
-		"a part of a 201, recovered":  {upstream: created, recovers: true, charges: 1, second: "completed_unreplayable"},
-		"a part of a 500, recovered":  {upstream: failed, recovers: true, charges: 1, second: "outcome_unknown"},
-		"no status, FreeOnFailure":    {upstream: "", free: true, charges: 2},
-		"a part of a 201, free":       {upstream: created, free: true, charges: 1, second: "outcome_unknown"},
-		"a part of a 500, free":       {upstream: failed, free: true, charges: 2},
+		"a whole 201":                  {upstream: "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", charges: 1},
+		"no status":                    {upstream: "", charges: 1, second: "outcome_unknown"},
+		"a part of a 201":              {upstream: created, charges: 1, second: "outcome_unknown"},
+		"a part of a 201, no length":   {upstream: chunked, charges: 1, second: "outcome_unknown"},
+		"a part of a 500":              {upstream: failed, charges: 1, second: "outcome_unknown"},
+		"a part of a 201, EndAbort":    {upstream: created, decision: core.EndAbort, charges: 2},
+		"chunks of a 201, EndAbort":    {upstream: chunked, decision: core.EndAbort, charges: 2},
+		"a part of a 201, EndUnknown":  {upstream: created, decision: core.EndUnknown, charges: 1, second: "outcome_unknown"},
+		"a part of a 201, EndCommit":   {upstream: created, decision: core.EndCommit, charges: 1, second: "outcome_unknown"},
+		"a part of a 500, EndCommit":   {upstream: failed, decision: core.EndCommit, charges: 1, second: "outcome_unknown"},
+		"a part of a 500, EndUnknown":  {upstream: failed, decision: core.EndUnknown, charges: 1, second: "outcome_unknown"},
+		"a part of a 201, recovered":   {upstream: created, recovers: true, charges: 1, second: "completed_unreplayable"},
+		"a part of a 500, recovered":   {upstream: failed, recovers: true, charges: 1, second: "outcome_unknown"},
+		"no status, WithFreeOnFailure": {upstream: "", free: true, charges: 2},
+		"a part of a 201, free":        {upstream: created, free: true, charges: 1, second: "outcome_unknown"},
+		"a part of a 500, free":        {upstream: failed, free: true, charges: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,9 +69,9 @@ func TestIdempotentReverseProxy(t *testing.T) {
 				_ = conn.Close()
 			})
 			proxy := proxyTo(t, service.URL)
-			var opts []nethttplock.Option
+			var opts []core.Option
 			if test.free {
-				opts = append(opts, nethttplock.FreeOnFailure())
+				opts = append(opts, core.WithFreeOnFailure())
 			}
 			idempotent := nethttplock.Idempotent(locktest.New(t).Locker, byKey, opts...)
 			edge := quietServer(t, idempotent(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +132,7 @@ func TestReverseProxyThatReachesNoService(t *testing.T) {
 				used()
 			}
 			passes := 0
-			idempotent := nethttplock.Idempotent(locktest.New(t).Locker, byKey, nethttplock.WithoutFingerprint())
+			idempotent := nethttplock.Idempotent(locktest.New(t).Locker, byKey, core.WithoutFingerprint())
 			edge := quietServer(t, idempotent(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passes++
 				attempt, _ := nethttplock.AttemptFromContext(r.Context())

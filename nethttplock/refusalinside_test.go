@@ -61,7 +61,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 	fallback := nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
 		w.WriteHeader(http.StatusCreated)
 	})
-	reject := func(status int) nethttplock.Option {
+	reject := func(status int) core.Option {
 		return nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(status) })
 	}
 	locked := nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) { _, _ = io.WriteString(w, "locked") })
@@ -82,7 +82,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			nethttplock.Middleware(s.locks, key)(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
 		}
 	}
-	gone := func(opts ...nethttplock.Option) func(http.ResponseWriter, *http.Request, lockedStep) {
+	gone := func(opts ...core.Option) func(http.ResponseWriter, *http.Request, lockedStep) {
 		return func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			ctx, cancel := context.WithCancel(r.Context())
 			key := func(*http.Request) (string, error) { w.WriteHeader(499); cancel(); return "account", nil }
@@ -98,8 +98,8 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 	for name, test := range map[string]struct {
 		middleware middleware
 		charge     http.HandlerFunc // nil answers 201
-		opts       []nethttplock.Option
-		free       bool // with FreeOnFailure
+		opts       []core.Option
+		free       bool // with WithFreeOnFailure
 		uncertain  bool // with a WithUnknown that is true for 409
 		small      bool // with a WithMaxAnswer of 100
 		want       int
@@ -112,13 +112,13 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			cancel()
 			s.pass(w, r.WithContext(ctx), nil)
 		}, want: runs},
-		"an error handler, 409":         {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{reject(409)}, want: runs},
-		"an error handler, 400":         {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{reject(400)}, want: runs},
-		"an error handler, 500":         {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{reject(500)}, want: unknown},
-		"an error handler, 201":         {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{fallback}, want: replays},
-		"an error handler, WriteError":  {middleware: simply(broken), opts: []nethttplock.Option{wrapped}, want: runs},
-		"an error handler, hidden":      {middleware: simply(core.ErrNoKey), opts: []nethttplock.Option{logged}, want: runs},
-		"an error handler, FreeOnFail.": {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{reject(500)}, free: true, want: runs},
+		"an error handler, 409":         {middleware: simply(core.ErrBusy), opts: []core.Option{reject(409)}, want: runs},
+		"an error handler, 400":         {middleware: simply(core.ErrBusy), opts: []core.Option{reject(400)}, want: runs},
+		"an error handler, 500":         {middleware: simply(core.ErrBusy), opts: []core.Option{reject(500)}, want: unknown},
+		"an error handler, 201":         {middleware: simply(core.ErrBusy), opts: []core.Option{fallback}, want: replays},
+		"an error handler, WriteError":  {middleware: simply(broken), opts: []core.Option{wrapped}, want: runs},
+		"an error handler, hidden":      {middleware: simply(core.ErrNoKey), opts: []core.Option{logged}, want: runs},
+		"an error handler, FreeOnFail.": {middleware: simply(core.ErrBusy), opts: []core.Option{reject(500)}, free: true, want: runs},
 		"a retry that runs": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			s.aside(r, core.ErrBusy)
 			s.pass(w, r, nil)
@@ -153,7 +153,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			s.pass(w, r, nil)
 		}, charge: func(http.ResponseWriter, *http.Request) { panic("charged, perhaps") }, want: unknown},
 		"a second Idempotent that is uncertain": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
-			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), nethttplock.WithoutFingerprint())
+			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), core.WithoutFingerprint())
 			inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, nil) })).ServeHTTP(w, r)
 		}, charge: func(w http.ResponseWriter, r *http.Request) {
 			attempt, _ := nethttplock.AttemptFromContext(r.Context())
@@ -165,7 +165,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 				s.pass(w, r, core.ErrBusy)
 				s.charge(w, r)
 			}, charge: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "queued") },
-			opts: []nethttplock.Option{reject(423)}, want: unknown,
+			opts: []core.Option{reject(423)}, want: unknown,
 		},
 		"a retry that answers 503 itself": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			s.aside(r, core.ErrBusy)
@@ -247,7 +247,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			w.WriteHeader(s.aside(r, core.ErrNoKey).Code)
 		}, want: runs},
 		"a second Idempotent": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
-			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), nethttplock.WithoutFingerprint())
+			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), core.WithoutFingerprint())
 			inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, broken) })).ServeHTTP(w, r)
 		}, want: runs},
 		"a copy of the refusal, 500": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
@@ -260,7 +260,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			w.WriteHeader(first.Code)
 			_, _ = w.Write(append(first.Body.Bytes(), "queued"...))
 		}, free: true, want: unknown},
-		"an error handler with a body, uncertain": {middleware: simply(core.ErrBusy), opts: []nethttplock.Option{locked}, uncertain: true, want: runs},
+		"an error handler with a body, uncertain": {middleware: simply(core.ErrBusy), opts: []core.Option{locked}, uncertain: true, want: runs},
 		"more refusals than are compared": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			for range 20 {
 				s.aside(r, core.ErrNoKey)
@@ -310,7 +310,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			s.pass(w, r, broken)
 		}, want: unknown},
 		"a second Idempotent that replays": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
-			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), nethttplock.WithoutFingerprint())
+			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), core.WithoutFingerprint())
 			h := inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, nil) }))
 			h.ServeHTTP(httptest.NewRecorder(), r)
 			h.ServeHTTP(httptest.NewRecorder(), r)
@@ -339,15 +339,15 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			}
 			locked := nethttplock.Middleware(locks, key, test.opts...)(http.HandlerFunc(charge))
 			step := lockedStep{locks, locked, charge, &refusal}
-			opts := []nethttplock.Option{nethttplock.WithoutFingerprint()}
+			opts := []core.Option{core.WithoutFingerprint()}
 			if test.free {
-				opts = append(opts, nethttplock.FreeOnFailure())
+				opts = append(opts, core.WithFreeOnFailure())
 			}
 			if test.small {
 				opts = append(opts, core.WithMaxAnswer(100))
 			}
 			if test.uncertain {
-				opts = append(opts, nethttplock.WithUnknown(func(f core.Failure) bool { return f.Status == http.StatusConflict }))
+				opts = append(opts, core.WithUnknown(func(f core.Failure) bool { return f.Status == http.StatusConflict }))
 			}
 			passes := 0
 			h := nethttplock.Idempotent(locks, byKey, opts...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,7 @@ import (
 
 // pay sends a payment with one key to an idempotent route of a Locker. It returns the code of
 // the answer, or its body if there is no code.
-func pay(t *testing.T, l *core.Locker, handler http.HandlerFunc, opts ...nethttplock.Option) string {
+func pay(t *testing.T, l *core.Locker, handler http.HandlerFunc, opts ...core.Option) string {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/payments", strings.NewReader("7 EUR"))
 	r.Header.Set("Idempotency-Key", "8e03978e")

@@ -27,23 +27,22 @@ func routes(locks *core.Locker, b *bank) *echo.Echo {
 	// withdrawals from both. With an Idempotency-Key it is made once, even if it is
 	// sent several times.
 	once := echolock.Idempotent(locks, core.Join(echolock.Get("user"), echolock.IdempotencyKey()),
-		echolock.WithOptionalKey(), core.WithWait(5*time.Second))
+		core.WithOptionalKey(), core.WithWait(5*time.Second))
 	e.POST("/transfers", b.transfer, auth, once, echolock.Middleware(locks,
 		core.Named("account", echolock.Get("user")),
 		echolock.Also(core.Named("account", echolock.Form("to"))),
 		core.WithWait(5*time.Second)))
 
 	// The requests of one user run one at a time, except reads.
-	me := e.Group("/me", auth, echolock.MiddlewareWithConfig(echolock.Config{
-		Skipper: func(c echo.Context) bool { return c.Request().Method == http.MethodGet },
-		Locker:  locks,
-		Key:     core.Named("user", echolock.Get("user")),
-		Options: []core.Option{core.WithWait(2 * time.Second)},
-	}))
+	me := e.Group("/me", auth,
+		echolock.Middleware(locks, core.When(isNotGet, core.Named("user", echolock.Get("user"))), core.WithWait(2*time.Second)))
 	me.GET("/balance", b.balance)
 	me.PUT("/nickname", b.rename)
 	return e
 }
+
+// isNotGet reports whether a request may change something.
+func isNotGet(c echo.Context) bool { return c.Request().Method != http.MethodGet }
 
 // authenticate knows two users, and stores the user for the locks and the handlers.
 func authenticate(user, password string, c echo.Context) (bool, error) {

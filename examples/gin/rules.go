@@ -53,13 +53,13 @@ func (b *bank) rules() []rule {
 func (r rule) handlers(locks *core.Locker) []gin.HandlerFunc {
 	var chain []gin.HandlerFunc
 	if r.once != nil {
-		chain = append(chain, ginlock.Idempotent(locks, r.once, ginlock.WithOptionalKey(), core.WithWait(r.wait)))
+		chain = append(chain, ginlock.Idempotent(locks, r.once, core.WithOptionalKey(), core.WithWait(r.wait)))
 	}
 	if r.check != nil {
 		chain = append(chain, r.check)
 	}
 	if len(r.lock) > 0 {
-		options := []ginlock.Option{core.WithWait(r.wait)}
+		options := []core.Option{core.WithWait(r.wait)}
 		for _, key := range r.lock[1:] {
 			options = append(options, ginlock.Also(key))
 		}

@@ -44,7 +44,7 @@ func newGRPCService(bank *bank, locks *core.Locker) *grpc.Server {
 	// answer. A copy gets the first answer.
 	once := grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.ByMethod(byMethod{
 		pb.Bank_Transfer_FullMethodName: core.Join(self, grpclock.IdempotencyKey()),
-	}), grpclock.WithOptionalKey(), wait)
+	}), core.WithOptionalKey(), wait)
 	// A second transfer from or to an account is refused.
 	alone := grpclock.UnaryServerInterceptor(locks,
 		grpclock.ByMethod(byMethod{pb.Bank_Transfer_FullMethodName: payer}),

@@ -16,13 +16,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/labstack/echo/v4"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
-	"github.com/reqlock/reqlock/echolock"
-	"github.com/reqlock/reqlock/ginlock"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/nethttplock"
 )
@@ -150,7 +148,6 @@ func samplesOf(t *testing.T) map[string][]any {
 		event = e.(core.Event) //nolint:forcetypeassert // see the observer
 	}
 
-	echoKey := echolock.KeyFunc(func(echo.Context) (core.RequestKey, error) { return named, nil })
 	return map[string][]any{
 		"core.Attempt":   {done, replay, running, inner},
 		"core.AttemptID": {outcome.Attempt},
@@ -169,14 +166,10 @@ func samplesOf(t *testing.T) map[string][]any {
 		"core.Record":      {outcome},
 		"core.Resolution":  {core.NotDone(), core.Done(), core.Answered(record)},
 
+		"adapter.Name": {adapter.Name("somelock")},
+
 		"locktest.Locks":   {locks},
 		"locktest.Process": {locks.Process()},
-
-		"echolock.BodyOption":       {echolock.MaxBody(1)},
-		"echolock.Config":           {echolock.Config{Locker: locks.Locker, Key: echoKey}},
-		"echolock.IdempotentConfig": {echolock.IdempotentConfig{Locker: locks.Locker, Key: echoKey}},
-		"ginlock.BodyOption":        {ginlock.MaxBody(1)},
-		"nethttplock.BodyOption":    {nethttplock.MaxBody(1)},
 
 		"grpclock.Call":       {grpclock.NewCall(running.Lease().Context(), "/bank/Pay", wrapperspb.String(secret))},
 		"grpclock.Failure":    {grpclock.Failure{Err: busy}},

@@ -33,7 +33,7 @@ func overAnnotations(name string, of *framework, kind callKind) *framework {
 		declared, sources := annotate(t, r)
 		desc := annotatedtest.Desc(pb.TestService_ServiceDesc, declared)
 		rules := grpclock.Annotated([]*grpc.ServiceDesc{desc}, sources...)
-		var options []grpclock.Option
+		var options []core.Option
 		if n := len(r.locks); n > 0 {
 			inner := r.locks[n-1]
 			inner.keys = inner.keys[:1] // those of Also are declared, too

@@ -27,18 +27,13 @@ func overEcho() *framework {
 	}
 }
 
-var ofEcho = adapter[echo.Context, echolock.Option]{
+var ofEcho = adapter[echo.Context]{
 	header:      echolock.Header,
 	idempotency: echolock.IdempotencyKey,
-	body: func(limit int64) echolock.KeyFunc {
-		if limit == 0 {
-			return echolock.JSONField("id")
-		}
-		return echolock.JSONField("id", echolock.MaxBody(limit))
-	},
+	body:        func() echolock.KeyFunc { return echolock.JSONField("id") },
 	also:        echolock.Also[echolock.KeyFunc],
 	sharedReads: func(key echolock.KeyFunc) echolock.KeyFunc { return echolock.SharedReads(key) },
-	hook: func(h hook) echolock.Option {
+	hook: func(h hook) core.Option {
 		return echolock.WithErrorHandler(func(_ echo.Context, _ error) error {
 			if h == ownHook {
 				return echo.NewHTTPError(http.StatusTeapot, hookText)
@@ -107,19 +102,10 @@ func (c *echoCall) Leases() []*core.Lease      { return echolock.Leases(c.c) }
 func (c *echoCall) Reply(text string)          { c.err = c.c.String(http.StatusOK, text) }
 func (c *echoCall) Refuse(text string)         { c.err = echo.NewHTTPError(http.StatusConflict, text) }
 
-var echoIdempotency = idempotency[echo.Context, echolock.Option]{
-	request:     echo.Context.Request,
-	user:        core.Join(core.Of(echoUser), echolock.IdempotencyKey()),
-	tenant:      core.Join(echolock.Host(), core.Of(echoUser), echolock.IdempotencyKey()),
-	methods:     echolock.WithMethods,
-	optionalKey: echolock.WithOptionalKey,
-	fingerprint: echolock.WithFingerprint,
-	none:        echolock.WithoutFingerprint,
-	maxBody:     echolock.WithMaxBody,
-	uncertain:   echolock.WithUnknown,
-	free:        echolock.FreeOnFailure,
-	stored:      echolock.WithStored,
-	replayed:    echolock.WithReplayedHeaders,
+var echoIdempotency = idempotency[echo.Context]{
+	request: echo.Context.Request,
+	user:    core.Join(core.Of(echoUser), echolock.IdempotencyKey()),
+	tenant:  core.Join(echolock.Host(), core.Of(echoUser), echolock.IdempotencyKey()),
 }
 
 func echoUser(c echo.Context) string {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/reqlock/reqlock/core"
 )
@@ -30,7 +31,7 @@ const (
 	refundsPath  = "/refunds"
 )
 
-// ownOptions are options that the adapter adds to those of core.
+// ownOptions are options for requests of any framework.
 type ownOptions struct {
 	methods       []string
 	optionalKey   bool
@@ -56,25 +57,15 @@ type invocation struct {
 	bare func(status int)
 }
 
-// idempotency holds what an adapter offers for endpoints: functions for its options O and for
-// requests R.
-type idempotency[R, O any] struct {
-	request     func(R) *http.Request
-	user        core.KeyFunc[R]
-	tenant      core.KeyFunc[R] // user, joined with the host
-	methods     func(...string) O
-	optionalKey func(...string) O
-	fingerprint func(func(R) ([]byte, error)) O
-	none        func() O
-	maxBody     func(int64) O
-	uncertain   func(func(core.Failure) bool) O
-	free        func() O
-	stored      func(func(int) bool) O
-	replayed    func(...string) O
+// idempotency holds what an adapter offers for endpoints with its type of request R.
+type idempotency[R any] struct {
+	request func(R) *http.Request
+	user    core.KeyFunc[R]
+	tenant  core.KeyFunc[R] // user, joined with the host
 }
 
 // key returns the key function of an endpoint.
-func (a idempotency[R, O]) key(e endpoint) core.KeyFunc[R] {
+func (a idempotency[R]) key(e endpoint) core.KeyFunc[R] {
 	if e.named != "" {
 		return core.Named(e.named, a.source(e))
 	}
@@ -82,7 +73,7 @@ func (a idempotency[R, O]) key(e endpoint) core.KeyFunc[R] {
 }
 
 // source returns the key function of an endpoint, without a name.
-func (a idempotency[R, O]) source(e endpoint) core.KeyFunc[R] {
+func (a idempotency[R]) source(e endpoint) core.KeyFunc[R] {
 	switch {
 	case e.tenants:
 		return a.tenant
@@ -92,37 +83,35 @@ func (a idempotency[R, O]) source(e endpoint) core.KeyFunc[R] {
 	return core.Func(func(r R) (string, error) { return e.key(a.request(r)) })
 }
 
-// options returns one list of core's options and the adapter's own.
-func (a idempotency[R, O]) options(e endpoint) (options []O) {
-	for _, option := range e.options {
-		options = append(options, any(option).(O))
-	}
+// options returns the options of an endpoint.
+func (a idempotency[R]) options(e endpoint) []core.Option {
+	options := slices.Clone(e.options)
 	if e.own.methods != nil {
-		options = append(options, a.methods(e.own.methods...))
+		options = append(options, core.WithMethods(e.own.methods...))
 	}
 	if e.own.optionalKey {
-		options = append(options, a.optionalKey(e.own.keyHeaders...))
+		options = append(options, core.WithOptionalKey(e.own.keyHeaders...))
 	}
 	if own := e.own.fingerprint; own != nil {
-		options = append(options, a.fingerprint(func(r R) ([]byte, error) { return own(a.request(r)) }))
+		options = append(options, core.WithFingerprint(func(r R) ([]byte, error) { return own(a.request(r)) }))
 	}
 	if e.own.noFingerprint {
-		options = append(options, a.none())
+		options = append(options, core.WithoutFingerprint())
 	}
 	if e.own.maxBody > 0 {
-		options = append(options, a.maxBody(e.own.maxBody))
+		options = append(options, core.WithMaxBody(e.own.maxBody))
 	}
 	if e.own.uncertain != nil {
-		options = append(options, a.uncertain(e.own.uncertain))
+		options = append(options, core.WithUnknown(e.own.uncertain))
 	}
 	if e.own.freeOnFailure {
-		options = append(options, a.free())
+		options = append(options, core.WithFreeOnFailure())
 	}
 	if e.own.stored != nil {
-		options = append(options, a.stored(e.own.stored))
+		options = append(options, core.WithStored(e.own.stored))
 	}
 	if e.own.replayed != nil {
-		options = append(options, a.replayed(e.own.replayed...))
+		options = append(options, core.WithReplayedHeaders(e.own.replayed...))
 	}
 	return options
 }

@@ -33,18 +33,13 @@ func overGin() *framework {
 	}
 }
 
-var ofGin = adapter[*gin.Context, ginlock.Option]{
+var ofGin = adapter[*gin.Context]{
 	header:      ginlock.Header,
 	idempotency: ginlock.IdempotencyKey,
-	body: func(limit int64) ginlock.KeyFunc {
-		if limit == 0 {
-			return ginlock.JSONField("id")
-		}
-		return ginlock.JSONField("id", ginlock.MaxBody(limit))
-	},
+	body:        func() ginlock.KeyFunc { return ginlock.JSONField("id") },
 	also:        ginlock.Also[ginlock.KeyFunc],
 	sharedReads: func(key ginlock.KeyFunc) ginlock.KeyFunc { return ginlock.SharedReads(key) },
-	hook: func(h hook) ginlock.Option {
+	hook: func(h hook) core.Option {
 		return ginlock.WithErrorHandler(func(c *gin.Context, _ error) {
 			if h == ownHook {
 				c.String(http.StatusTeapot, hookText)
@@ -93,19 +88,10 @@ func (c ginCall) Leases() []*core.Lease      { return ginlock.Leases(c.c) }
 func (c ginCall) Reply(text string)          { c.c.String(http.StatusOK, "%s", text) }
 func (c ginCall) Refuse(text string)         { c.c.String(http.StatusConflict, "%s", text) }
 
-var ginIdempotency = idempotency[*gin.Context, ginlock.Option]{
-	request:     func(c *gin.Context) *http.Request { return c.Request },
-	user:        core.Join(core.Of(ginUser), ginlock.IdempotencyKey()),
-	tenant:      core.Join(ginlock.Host(), core.Of(ginUser), ginlock.IdempotencyKey()),
-	methods:     ginlock.WithMethods,
-	optionalKey: ginlock.WithOptionalKey,
-	fingerprint: ginlock.WithFingerprint,
-	none:        ginlock.WithoutFingerprint,
-	maxBody:     ginlock.WithMaxBody,
-	uncertain:   ginlock.WithUnknown,
-	free:        ginlock.FreeOnFailure,
-	stored:      ginlock.WithStored,
-	replayed:    ginlock.WithReplayedHeaders,
+var ginIdempotency = idempotency[*gin.Context]{
+	request: func(c *gin.Context) *http.Request { return c.Request },
+	user:    core.Join(core.Of(ginUser), ginlock.IdempotencyKey()),
+	tenant:  core.Join(ginlock.Host(), core.Of(ginUser), ginlock.IdempotencyKey()),
 }
 
 func ginUser(c *gin.Context) string {

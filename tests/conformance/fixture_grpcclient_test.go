@@ -61,13 +61,13 @@ type grpcClient struct {
 }
 
 // serve serves with IdempotencyKey.
-func (b *grpcEnvironment) serve(handle grpcHandler, opts ...grpclock.Option) *grpcClient {
+func (b *grpcEnvironment) serve(handle grpcHandler, opts ...core.Option) *grpcClient {
 	b.Helper()
 	return b.serveOn(b.locks, handle, opts...)
 }
 
 // serveOn serves with another Locker, as another process does.
-func (b *grpcEnvironment) serveOn(l *core.Locker, handle grpcHandler, opts ...grpclock.Option) *grpcClient {
+func (b *grpcEnvironment) serveOn(l *core.Locker, handle grpcHandler, opts ...core.Option) *grpcClient {
 	b.Helper()
 	return b.serveBehind(handle, grpclock.IdempotentUnaryServerInterceptor(l, grpclock.IdempotencyKey(), opts...))
 }

@@ -56,10 +56,10 @@ func overGRPCStreams(name string, kind callKind) *framework {
 }
 
 // ofGRPC reads the body of calls of all kinds.
-var ofGRPC = adapter[*grpclock.Call, grpclock.Option]{
+var ofGRPC = adapter[*grpclock.Call]{
 	header:      grpclock.Metadata,
 	idempotency: grpclock.IdempotencyKey,
-	body: func(int64) grpclock.KeyFunc {
+	body: func() grpclock.KeyFunc {
 		const field = "response_status.message"
 		return grpclock.ByMethod(map[string]grpclock.KeyFunc{
 			pb.TestService_UnaryCall_FullMethodName:           grpclock.Field[*pb.SimpleRequest](field),
@@ -68,7 +68,7 @@ var ofGRPC = adapter[*grpclock.Call, grpclock.Option]{
 		})
 	},
 	also: grpclock.Also[grpclock.KeyFunc],
-	hook: func(h hook) grpclock.Option {
+	hook: func(h hook) core.Option {
 		return grpclock.WithErrorHandler(func(*grpclock.Call, error) error {
 			if h == ownHook {
 				return status.Error(codes.DataLoss, hookText)

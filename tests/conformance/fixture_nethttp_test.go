@@ -23,18 +23,13 @@ func overNetHTTP() *framework {
 	}
 }
 
-var netHTTP = adapter[*http.Request, nethttplock.Option]{
+var netHTTP = adapter[*http.Request]{
 	header:      nethttplock.Header,
 	idempotency: nethttplock.IdempotencyKey,
-	body: func(limit int64) nethttplock.KeyFunc {
-		if limit == 0 {
-			return nethttplock.JSONField("id")
-		}
-		return nethttplock.JSONField("id", nethttplock.MaxBody(limit))
-	},
+	body:        func() nethttplock.KeyFunc { return nethttplock.JSONField("id") },
 	also:        nethttplock.Also[nethttplock.KeyFunc],
 	sharedReads: func(key nethttplock.KeyFunc) nethttplock.KeyFunc { return nethttplock.SharedReads(key) },
-	hook: func(h hook) nethttplock.Option {
+	hook: func(h hook) core.Option {
 		return nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
 			if h == ownHook {
 				w.WriteHeader(http.StatusTeapot)
@@ -111,19 +106,10 @@ func (c netHTTPCall) Refuse(text string) {
 	_, _ = io.WriteString(c.w, text)
 }
 
-var netHTTPIdempotency = idempotency[*http.Request, nethttplock.Option]{
-	request:     func(r *http.Request) *http.Request { return r },
-	user:        core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey()),
-	tenant:      core.Join(nethttplock.Host(), nethttplock.BasicUser(), nethttplock.IdempotencyKey()),
-	methods:     nethttplock.WithMethods,
-	optionalKey: nethttplock.WithOptionalKey,
-	fingerprint: nethttplock.WithFingerprint,
-	none:        nethttplock.WithoutFingerprint,
-	maxBody:     nethttplock.WithMaxBody,
-	uncertain:   nethttplock.WithUnknown,
-	free:        nethttplock.FreeOnFailure,
-	stored:      nethttplock.WithStored,
-	replayed:    nethttplock.WithReplayedHeaders,
+var netHTTPIdempotency = idempotency[*http.Request]{
+	request: func(r *http.Request) *http.Request { return r },
+	user:    core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey()),
+	tenant:  core.Join(nethttplock.Host(), nethttplock.BasicUser(), nethttplock.IdempotencyKey()),
 }
 
 // netHTTPEndpoint wraps a handler.

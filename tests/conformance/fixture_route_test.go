@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 
 	"github.com/reqlock/reqlock/core"
 )
@@ -27,7 +28,6 @@ type lock struct {
 type key struct {
 	header string                 // read by the adapter's Header or Metadata
 	body   bool                   // read by the adapter's JSONField or Field
-	most   int64                  // of the body; 0: the adapter's default
 	user   bool                   // x-second joined with the adapter's IdempotencyKey
 	from   func() (string, error) // a key function of the application
 	named  string                 // the name of core.Named around it; "": none
@@ -104,18 +104,18 @@ type call interface {
 }
 
 // An adapter holds what one adapter offers for routes: key functions for its type of request
-// R, and its options O.
-type adapter[R, O any] struct {
+// R, and its options.
+type adapter[R any] struct {
 	header      func(name string) core.KeyFunc[R]
 	idempotency func() core.KeyFunc[R]
-	body        func(limit int64) core.KeyFunc[R]
-	also        func(keys ...core.KeyFunc[R]) O
+	body        func() core.KeyFunc[R]
+	also        func(keys ...core.KeyFunc[R]) core.Option
 	sharedReads func(core.KeyFunc[R]) core.KeyFunc[R] // nil where methods do not say what reads
-	hook        func(hook) O
+	hook        func(hook) core.Option
 }
 
 // key returns a key function of the adapter.
-func (a adapter[R, O]) key(k key) core.KeyFunc[R] {
+func (a adapter[R]) key(k key) core.KeyFunc[R] {
 	of := a.source(k)
 	if k.named != "" {
 		of = core.Named(k.named, of)
@@ -139,12 +139,12 @@ func (a adapter[R, O]) key(k key) core.KeyFunc[R] {
 }
 
 // source returns a key function of the adapter, without a name and a limit.
-func (a adapter[R, O]) source(k key) core.KeyFunc[R] {
+func (a adapter[R]) source(k key) core.KeyFunc[R] {
 	switch {
 	case k.from != nil:
 		return core.Func(func(R) (string, error) { return k.from() })
 	case k.body:
-		return a.body(k.most)
+		return a.body()
 	case k.user:
 		return core.Join(a.header("x-second"), a.idempotency())
 	default:
@@ -153,11 +153,8 @@ func (a adapter[R, O]) source(k key) core.KeyFunc[R] {
 }
 
 // options returns one list of core's options and the adapter's own.
-func (a adapter[R, O]) options(l lock) []O {
-	var options []O
-	for _, option := range l.options {
-		options = append(options, any(option).(O))
-	}
+func (a adapter[R]) options(l lock) []core.Option {
+	options := slices.Clone(l.options)
 	for _, k := range l.keys[1:] {
 		options = append(options, a.also(a.key(k)))
 	}

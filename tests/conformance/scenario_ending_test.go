@@ -41,7 +41,7 @@ type failure struct {
 	status   int // written before; 0: nothing
 	decision core.Ending
 	known    bool // by default: the next request runs
-	freed    bool // with FreeOnFailure: the next request runs
+	freed    bool // with WithFreeOnFailure: the next request runs
 }
 
 // failures are failures of a handler by the name of a request, which is also the key.
@@ -55,7 +55,7 @@ var failures = map[string]failure{
 }
 
 // breaks checks what becomes of requests whose handler ends by end. The answer that the handler wrote
-// before is dropped, with its headers: the framework's recovery answers, or the connection ends. If free is true, the endpoint has the option FreeOnFailure.
+// before is dropped, with its headers: the framework's recovery answers, or the connection ends. If free is true, the endpoint has the option WithFreeOnFailure.
 func breaks(e *environment, recovers bool, end func(leave context.CancelFunc), free bool) {
 	cancels := make(chan context.CancelFunc, 1)
 	for name, f := range failures {

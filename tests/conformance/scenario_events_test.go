@@ -84,7 +84,7 @@ func eventScenarios() []testCase {
 
 // grpcEventScenarios are eventScenarios over gRPC.
 func grpcEventScenarios() []grpcScenario {
-	serve := func(b *grpcEnvironment, name, unread string, opts ...grpclock.Option) {
+	serve := func(b *grpcEnvironment, name, unread string, opts ...core.Option) {
 		p := b.serveBehind(nil, outerUnary(traceFrame), grpclock.IdempotentUnaryServerInterceptor(
 			b.locks, core.Named("payments", grpclock.IdempotencyKey()), opts...))
 		p.wantReplay(p.wantFirst(p.pay(), 1), p.pay())

@@ -101,7 +101,7 @@ func processDiesRerun(b *grpcEnvironment) {
 			b.Errorf("attempt %d", attempt.Number())
 		}
 		return nil
-	}, grpclock.WithoutFingerprint(), core.WithRerunUnknown(true))
+	}, core.WithoutFingerprint(), core.WithRerunUnknown(true))
 	b.killedProcess()
 	first := p.wantFirst(p.pay(), 1)
 	p.wantReplay(first, p.pay())
@@ -109,7 +109,7 @@ func processDiesRerun(b *grpcEnvironment) {
 
 // cutOff serves with a Locker that is disconnected from Redis during its first handler until
 // the lease has expired. Then it calls meanwhile, and connects Redis again.
-func (b *grpcEnvironment) cutOff(meanwhile func(), opts ...grpclock.Option) *grpcClient {
+func (b *grpcEnvironment) cutOff(meanwhile func(), opts ...core.Option) *grpcClient {
 	b.Helper()
 	locks, proxy := b.process()
 	return b.serveOn(locks, func(ctx context.Context, _ *pb.SimpleRequest) error {

@@ -143,7 +143,7 @@ func grpcOperatorScenarios() (rows []grpcScenario) {
 		},
 	} {
 		rows = append(rows, grpcScenario{"after a killed process an operator says that the call " + name, func(b *grpcEnvironment) {
-			p := b.serve(nil, grpclock.WithoutFingerprint(), core.WithWait(patience))
+			p := b.serve(nil, core.WithoutFingerprint(), core.WithWait(patience))
 			b.killedProcess()
 			for range 2 {
 				p.wantRefused(p.pay(), refused(core.ErrOutcomeUnknown, 0))

@@ -80,7 +80,7 @@ func refusals() []refusal {
 			want:    refused(core.ErrInvalidKey, 0), part: "idempotency-key",
 		},
 		{
-			name: "body_too_large", needs: bodyLimits, lock: lock{keys: []key{{body: true, most: 8}}},
+			name: "body_too_large", needs: bodyLimits, lock: lock{keys: []key{byBody}, options: []core.Option{core.WithMaxBody(8)}},
 			want: refused(core.ErrBodyTooLarge, 0),
 		},
 		{

@@ -49,9 +49,6 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 		"nethttplock: %s has no effect on Middleware": func(o core.Option) { nethttplock.Middleware(locks, nethttplock.Literal("k"), o) },
 		"ginlock: %s has no effect on Middleware":     func(o core.Option) { ginlock.Middleware(locks, ginlock.Literal("k"), o) },
 		"echolock: %s has no effect on Middleware":    func(o core.Option) { echolock.Middleware(locks, echoKey, o) },
-		"echolock: %s has no effect on Middleware ": func(o core.Option) {
-			echolock.MiddlewareWithConfig(echolock.Config{Locker: locks, Key: echoKey, Options: []core.Option{o}})
-		},
 		"grpclock: %s has no effect on ServerOptions": func(o core.Option) { grpclock.ServerOptions(locks, grpclock.Literal("k"), o) },
 		"grpclock: %s has no effect on StreamServerInterceptor": func(o core.Option) {
 			grpclock.StreamServerInterceptor(locks, grpclock.Literal("k"), o)
@@ -61,9 +58,6 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 		"nethttplock: %s has no effect on Idempotent": func(o core.Option) { nethttplock.Idempotent(locks, nethttplock.Literal("k"), o) },
 		"ginlock: %s has no effect on Idempotent":     func(o core.Option) { ginlock.Idempotent(locks, ginlock.Literal("k"), o) },
 		"echolock: %s has no effect on Idempotent":    func(o core.Option) { echolock.Idempotent(locks, echoKey, o) },
-		"echolock: %s has no effect on Idempotent ": func(o core.Option) {
-			echolock.IdempotentWithConfig(echolock.IdempotentConfig{Locker: locks, Key: echoKey, Options: []core.Option{o}})
-		},
 		"grpclock: %s has no effect on IdempotentUnaryServerInterceptor": func(o core.Option) {
 			grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.Literal("k"), o)
 		},
@@ -72,12 +66,8 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 		option            core.Option
 		refuses, accepted map[string]register
 	}{
-		"WithMinHold":      {core.WithMinHold(time.Minute), once, mere},
-		"WithPermits":      {core.WithPermits(2), once, mere},
-		"WithShared":       {core.WithShared(true), once, mere},
-		"WithRetention":    {core.WithRetention(time.Minute), mere, once},
-		"WithRerunUnknown": {core.WithRerunUnknown(true), mere, once},
-		"WithMaxAnswer":    {core.WithMaxAnswer(1), mere, once},
+		"WithMinHold":        {core.WithMinHold(time.Minute), once, mere},
+		"WithoutFingerprint": {core.WithoutFingerprint(), mere, once},
 	} {
 		for text, register := range test.refuses {
 			want := "reqlock: " + strings.TrimSpace(strings.Replace(text, "%s", name, 1))
@@ -88,17 +78,6 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, text, panicked)
 			}
 		}
-		locks.With(test.option) // a view may be of both
-	}
-	for text, register := range once {
-		for _, off := range []core.Option{core.WithMinHold(0), core.WithShared(false)} {
-			if panicked := adaptertest.PanicText(func() { register(off) }); panicked != "" {
-				t.Errorf("%s: %s", text, panicked)
-			}
-		}
-	}
-	if _, err := (echolock.Config{Locker: locks, Key: echoKey, Options: []core.Option{core.WithMaxAnswer(1)}}).ToMiddleware(); err == nil {
-		t.Error("ToMiddleware returns no error")
 	}
 }
 

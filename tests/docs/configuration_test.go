@@ -16,6 +16,7 @@ var tables = map[string][]string{
 	"Locks":               {"core"},
 	"The whole Locker":    {"core"},
 	"Idempotent requests": {"core"},
+	"HTTP requests":       {"core"},
 	"HTTP middlewares":    {"nethttplock", "ginlock", "echolock"},
 	"gRPC interceptors":   {"grpclock"},
 	"Metrics and traces":  {"otellock"},
@@ -54,7 +55,11 @@ func optionsOf(t *testing.T, name string) map[string]string {
 			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil || strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			if kind, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && (kind.Name == "Option" || kind.Name == "BodyOption") {
+			kind := f.Type.Results.List[0].Type
+			if selected, ok := kind.(*ast.SelectorExpr); ok { // core.Option
+				kind = selected.Sel
+			}
+			if kind, ok := kind.(*ast.Ident); ok && kind.Name == "Option" {
 				found[f.Name.Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
 			}
 		}

@@ -12,6 +12,15 @@ import (
 
 // valid are valid options of core, other than their defaults.
 var valid = map[string]core.Option{
+	"WithFingerprint":     core.WithFingerprint(func(string) ([]byte, error) { return nil, nil }),
+	"WithFreeOnFailure":   core.WithFreeOnFailure(),
+	"WithOptionalKey":     core.WithOptionalKey("X-Key"),
+	"WithoutFingerprint":  core.WithoutFingerprint(),
+	"WithMaxBody":         core.WithMaxBody(1),
+	"WithMethods":         core.WithMethods("PUT"),
+	"WithReplayedHeaders": core.WithReplayedHeaders("X-Payment-Id"),
+	"WithStored":          core.WithStored(func(int) bool { return true }),
+	"WithUnknown":         core.WithUnknown(func(core.Failure) bool { return true }),
 	"WithCaller":          core.WithCaller(true),
 	"WithCommandTimeout":  core.WithCommandTimeout(time.Second),
 	"WithFailFast":        core.WithFailFast(time.Second),
@@ -41,7 +50,7 @@ var valid = map[string]core.Option{
 
 // The table says which functions accept an option of core. Here the functions are asked.
 func TestOptionsAreAllowedWhereTheTableSays(t *testing.T) {
-	for _, section := range []string{"Locks", "The whole Locker", "Idempotent requests"} {
+	for _, section := range []string{"Locks", "The whole Locker", "Idempotent requests", "HTTP requests"} {
 		for _, row := range rowsOf(t, section) {
 			value, ok := valid[row[1]]
 			if !ok {

@@ -11,7 +11,7 @@ import (
 )
 
 // layers has a row for each package of the product, with all that it imports. Imports go
-// one way: adapters -> core -> {engine, redis/*} -> store. In redis: {readiness, quorumstore} ->
+// one way: adapters -> adapter -> core -> {engine, redis/*} -> store. In redis: {readiness, quorumstore} ->
 // redisstore -> {pipeline, pubsub} -> command -> {keyspace, script, topology}.
 //
 // A row names packages of this repository by the last part of their paths, and other modules as
@@ -36,21 +36,22 @@ var layers = map[string]string{
 
 	"core":          "redis bridge engine quorumstore readiness redisstore",
 	"core/locktest": "redis miniredis core",
+	"adapter":       "core bridge",
 
 	"internal/answer":               "net/http",
 	"internal/adapter/keypart":      "core",
-	"internal/adapter/registration": "core",
+	"internal/adapter/registration": "core adapter bridge",
 	"internal/adapter/fieldpath":    "protobuf core keypart",
 	"internal/adapter/annotatedpb":  "protobuf",
-	"internal/adapter/annotated":    "protobuf core annotatedpb fieldpath",
-	"internal/adapter/httpkey":      "net/http core keypart registration",
-	"internal/adapter/httpreply":    "net/http core httpkey registration",
-	"internal/adapter/httpattempt":  "net/http core httpkey httpreply answer bridge keypart registration",
+	"internal/adapter/annotated":    "protobuf core adapter annotatedpb fieldpath",
+	"internal/adapter/httpkey":      "net/http core adapter keypart",
+	"internal/adapter/httpreply":    "net/http core adapter httpkey",
+	"internal/adapter/httpattempt":  "net/http core adapter httpkey httpreply answer bridge keypart registration",
 
-	"nethttplock": "net/http core httpattempt httpkey httpreply registration",
-	"ginlock":     "gin net/http core httpattempt httpkey httpreply keypart registration",
-	"echolock":    "echo net/http core httpattempt httpkey httpreply keypart registration",
-	"grpclock":    "grpc rpc protobuf core annotated fieldpath answer bridge keypart registration",
+	"nethttplock": "net/http core adapter bridge httpattempt httpkey httpreply registration",
+	"ginlock":     "gin net/http core adapter bridge httpattempt httpkey httpreply keypart registration",
+	"echolock":    "echo net/http core adapter bridge httpattempt httpkey httpreply keypart registration",
+	"grpclock":    "grpc rpc protobuf core adapter annotated fieldpath answer bridge keypart registration",
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
 		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace net/http core",
 	"annotations/reqlockv1": "protobuf",
@@ -64,7 +65,7 @@ var layers = map[string]string{
 	"internal/testkit/storetest":     "redis miniredis store redistest suite",
 	"internal/testkit/gauges":        "core",
 	"internal/testkit/lockbench":     "redis miniredis net/http core redistest",
-	"internal/testkit/adaptertest":   "redis net/http core redistest",
+	"internal/testkit/adaptertest":   "redis net/http core adapter redistest",
 	"internal/testkit/annotatedtest": "grpc protobuf annotatedpb",
 }
 

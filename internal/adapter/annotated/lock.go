@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/annotatedpb"
 )
@@ -69,7 +70,7 @@ func (r *reader) locks(at place, d protoreflect.MethodDescriptor, declared []*an
 		at := at.in("lock %d", i+1)
 		lock := Lock{Key: r.parts(at, d, rule.GetKey()), Name: rule.GetName()}
 		if lock.Name != "" {
-			at.in("name").check("", core.CheckName(lock.Name))
+			at.in("name").check("", adapter.CheckName(lock.Name))
 		}
 		lock.Shared, lock.Permits = rule.GetShared(), int(rule.GetPermits())
 		switch {
@@ -77,7 +78,7 @@ func (r *reader) locks(at place, d protoreflect.MethodDescriptor, declared []*an
 		case lock.Shared:
 			at.in("shared").faultf("permits is set, too: keep one of them")
 		default:
-			at.in("permits").check("WithPermits: ", core.CheckOptions(core.WithPermits(lock.Permits)))
+			at.in("permits").check("WithPermits: ", adapter.CheckOptions(nil, core.WithPermits(lock.Permits)))
 		}
 		if same := slices.IndexFunc(locks, lock.isSameAs); same >= 0 {
 			at.faultf("it has the name and the key of lock %d", same+1) // written for another key, probably

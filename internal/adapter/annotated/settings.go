@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 )
 
@@ -75,7 +76,7 @@ func (p place) duration(d *durationpb.Duration, name string, option func(time.Du
 		return nil
 	}
 	value := d.AsDuration()
-	p.check(name+": ", core.CheckOptions(option(value)))
+	p.check(name+": ", adapter.CheckOptions(nil, option(value)))
 	return &value
 }
 

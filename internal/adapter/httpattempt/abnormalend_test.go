@@ -17,7 +17,7 @@ func TestOutcomeIsUnknownIfTheHandlerDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	never := func(core.Failure) bool { return false }
-	uncertain, free := newEndpoint(t, locks, Settings[*http.Request]{}), newEndpoint(t, locks, Settings[*http.Request]{Unknown: never})
+	uncertain, free := newEndpoint(t, locks), newEndpoint(t, locks, core.WithUnknown(never))
 	ends := map[string]func(){
 		"panic": func() { panic("crash") }, "abort": func() { panic(http.ErrAbortHandler) }, "Goexit": runtime.Goexit,
 	}
@@ -74,12 +74,12 @@ func TestStoredPanics(t *testing.T) {
 	locks := locktest.New(t).Locker
 	for name, panics := range map[string]bool{"the handler returns": false, "the handler panics": true} {
 		calls := 0
-		endpoint := newEndpoint(t, locks, Settings[*http.Request]{Stored: func(int) bool {
+		endpoint := newEndpoint(t, locks, core.WithStored(func(int) bool {
 			if calls++; calls == 1 {
 				panic("Stored")
 			}
 			return false
-		}})
+		}))
 		runOnce(t, endpoint, name, func(r run) {
 			r.answers(500)
 			if panics {

@@ -41,7 +41,7 @@ func TestBodyThatBreaksOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := func(*http.Request) ([]byte, error) { return nil, nil }
-			endpoint := newEndpoint(t, locks, Settings[*http.Request]{Fingerprint: own})
+			endpoint := newEndpoint(t, locks, core.WithFingerprint(own))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			r := payment(t, name, "").WithContext(ctx)

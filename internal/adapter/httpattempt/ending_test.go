@@ -3,7 +3,6 @@ package httpattempt
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
@@ -41,10 +40,10 @@ func TestUncertainGetsFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []core.Failure
-			endpoint := newEndpoint(t, locks, Settings[*http.Request]{Unknown: func(f core.Failure) bool {
+			endpoint := newEndpoint(t, locks, core.WithUnknown(func(f core.Failure) bool {
 				got = append(got, f)
 				return true
-			}})
+			}))
 			first := runOnce(t, endpoint, name, test.handler)
 			if len(got) != len(test.want) || len(got) > 0 && got[0] != test.want[0] {
 				t.Errorf("%+v, want %+v", got, test.want)
@@ -62,9 +61,11 @@ func TestUncertainGetsFailures(t *testing.T) {
 func TestUncertainDecidesBeforeStored(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
-	always := func(isTrue bool) func(core.Failure) bool { return func(core.Failure) bool { return isTrue } }
+	always := func(isTrue bool) []core.Option {
+		return []core.Option{core.WithUnknown(func(core.Failure) bool { return isTrue })}
+	}
 	for name, test := range map[string]struct {
-		uncertain func(core.Failure) bool
+		uncertain []core.Option
 		stored    bool
 		want      error
 	}{
@@ -76,9 +77,7 @@ func TestUncertainDecidesBeforeStored(t *testing.T) {
 		"certain, not stored":    {always(false), false, errRuns},
 	} {
 		t.Run(name, func(t *testing.T) {
-			endpoint := newEndpoint(t, locks, Settings[*http.Request]{
-				Unknown: test.uncertain, Stored: func(int) bool { return test.stored },
-			})
+			endpoint := newEndpoint(t, locks, append(test.uncertain, core.WithStored(func(int) bool { return test.stored }))...)
 			first := runOnce(t, endpoint, name, func(r run) { r.answers(500) })
 			if got := next(t, endpoint, name, first); !errors.Is(got, test.want) {
 				t.Errorf("next: %v, want %v", got, test.want)
@@ -93,12 +92,12 @@ func TestUncertainPanics(t *testing.T) {
 	locks := locktest.New(t).Locker
 	for name, end := range map[string]func(){"the handler returns": func() {}, "the handler panics": func() { panic("crash") }} {
 		calls := 0
-		endpoint := newEndpoint(t, locks, Settings[*http.Request]{Unknown: func(core.Failure) bool {
+		endpoint := newEndpoint(t, locks, core.WithUnknown(func(core.Failure) bool {
 			if calls++; calls == 1 {
 				panic("Unknown")
 			}
 			return false
-		}})
+		}))
 		runOnce(t, endpoint, name, func(r run) {
 			r.answers(503)
 			end()

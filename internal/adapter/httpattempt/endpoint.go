@@ -1,17 +1,20 @@
 package httpattempt
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/answer"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // An Endpoint makes the requests of a route idempotent. It is safe for concurrent use.
@@ -19,8 +22,7 @@ type Endpoint[R any] struct {
 	locker   *core.Locker
 	key      core.KeyFunc[R]
 	body     BodyFunc[R]
-	settings Settings[R]
-	filter   answer.Filter
+	settings settings[R]
 	// uncovered is nil if the application has chosen the methods.
 	uncovered *uncovered
 	wait      *httpreply.WaitCheck
@@ -30,37 +32,44 @@ type Endpoint[R any] struct {
 // A BodyFunc reads the body of a framework's request as httpkey.ReadBody does.
 type BodyFunc[R any] func(r R, limit int64) ([]byte, error)
 
-// New returns an Endpoint, or an error that names the wrong setting.
+// New returns an Endpoint of the Locker with the options, or an error that names the wrong setting.
 func New[R any](
-	a registration.Adapter, l *core.Locker, key core.KeyFunc[R], body BodyFunc[R], s Settings[R],
+	n adapter.Name, l *core.Locker, key core.KeyFunc[R], body BodyFunc[R], opts []core.Option,
 ) (*Endpoint[R], error) {
+	l, err := registration.View(n, "Idempotent", bridge.HTTPIdempotent, l, opts)
+	if err != nil {
+		return nil, err
+	}
 	if l.FailsOpen() {
-		return nil, fmt.Errorf("reqlock: %s: Idempotent cannot run without Redis, as WithFailOpen asks", a)
+		return nil, n.Errorf("Idempotent cannot run without Redis, as WithFailOpen asks")
 	}
 	if !l.KeepsRecords() {
-		return nil, fmt.Errorf("reqlock: %s: Idempotent needs a locker of core.New: a quorum keeps no records of requests", a)
+		return nil, n.Errorf("Idempotent needs a locker of core.New: a quorum keeps no records of requests")
 	}
 	if l.SharesLocks() {
-		return nil, fmt.Errorf("reqlock: %s: Idempotent needs a locker without WithPermits and WithShared: a request has its key alone", a)
+		return nil, n.Errorf("Idempotent needs a locker without WithPermits and WithShared: a request has its key alone")
+	}
+	s, err := settingsOf[R](n, l)
+	if err != nil {
+		return nil, err
 	}
 	var missed *uncovered
-	if s.Methods == nil {
-		missed = &uncovered{adapter: a, warn: l.Warn}
-	}
-	if err := s.complete(a); err != nil {
-		return nil, err
+	if bridge.SettingsOf(l).Methods == nil {
+		missed = &uncovered{adapter: n, locker: l}
 	}
 	return &Endpoint[R]{
 		locker:    l,
 		key:       key,
 		body:      body,
 		settings:  s,
-		filter:    answer.Filter{}.Also(s.ReplayedHeaders...),
 		uncovered: missed,
-		wait:      httpreply.NewWaitCheck(a, l),
-		mistakes:  httpkey.NewMistakeCheck(a, l),
+		wait:      httpreply.NewWaitCheck(n, l),
+		mistakes:  httpkey.NewMistakeCheck(n, l),
 	}, nil
 }
+
+// Locker returns the Locker with the options.
+func (e *Endpoint[R]) Locker() *core.Locker { return e.locker }
 
 // Begin begins the attempt of a request. r and request are the same request, for net/http
 // and for the framework. route is the name of the route as the framework writes it. pattern
@@ -80,7 +89,9 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 		}
 		return nil, core.ErrSkip
 	}
+	httpkey.LimitBody(r, e.settings.maxBody)
 	key, err := e.key.Read(request)
+	httpkey.LeaveBody(r)
 	if err != nil {
 		e.locker.ObserveRefused(r.Context(), err)
 		e.mistakes.Check(err)
@@ -92,14 +103,15 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 		e.mistakes.Check(err)
 		return nil, err
 	}
-	if e.settings.Fingerprint != nil { // the default fingerprint has read the body
+	if e.settings.fingerprint != nil { // the default fingerprint has read the body
 		e.wait.CheckBody(r)
 	}
 	attempt, err := e.locker.BeginKey(r.Context(), key.Endpoint(strings.ToUpper(r.Method), route), fingerprint)
 	if err != nil {
 		return nil, err
 	}
-	x := &Exchange{attempt: attempt, filter: e.filter, unknown: e.settings.Unknown, stored: e.settings.Stored, custom: e.settings.custom}
+	s := &e.settings
+	x := &Exchange{attempt: attempt, filter: s.filter, unknown: s.unknown, stored: s.stored, custom: s.custom}
 	if replay, done := attempt.Replay(); done {
 		if x.answer, err = answer.Decode(replay); err != nil {
 			// The handler has run, even if its record cannot be read.
@@ -113,21 +125,22 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 // covers reports whether a request is idempotent by its key. It is true for an empty or
 // malformed key, which is refused when the key is read.
 func (e *Endpoint[R]) covers(r *http.Request) bool {
-	if !slices.Contains(e.settings.Methods, strings.ToUpper(r.Method)) {
+	if !slices.Contains(e.settings.methods, strings.ToUpper(r.Method)) {
 		return false
 	}
 	given := func(name string) bool { return len(r.Header.Values(name)) > 0 }
-	return len(e.settings.OptionalKey) == 0 || slices.ContainsFunc(e.settings.OptionalKey, given)
+	return len(e.settings.optionalKey) == 0 || slices.ContainsFunc(e.settings.optionalKey, given)
 }
 
 // fingerprint returns the digest that differs between requests with the same key. Its error
 // names the option for it.
 func (e *Endpoint[R]) fingerprint(r *http.Request, request R) ([]byte, error) {
-	if own := e.settings.Fingerprint; own != nil {
+	if own := e.settings.fingerprint; own != nil {
 		return keypart.ReadFor("WithFingerprint()", "", request, own)
 	}
-	limited := fmt.Sprintf("WithMaxBody(%d)", e.settings.MaxBody)
-	body, err := keypart.ReadFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, e.settings.MaxBody) })
+	limit := cmp.Or(e.settings.maxBody, httpkey.DefaultMaxBody)
+	limited := fmt.Sprintf("WithMaxBody(%d)", limit)
+	body, err := keypart.ReadFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, limit) })
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
@@ -18,11 +20,14 @@ import (
 // ofHeader is the key function of the endpoints of these tests.
 var ofHeader = httpkey.IdempotencyKey()
 
-// newEndpoint returns an Endpoint with these settings.
-func newEndpoint(t *testing.T, l *core.Locker, s Settings[*http.Request]) *Endpoint[*http.Request] {
+// self is the name of the adapter of these tests.
+const self = adapter.Name("test")
+
+// newEndpoint returns an Endpoint with these options.
+func newEndpoint(t *testing.T, l *core.Locker, opts ...core.Option) *Endpoint[*http.Request] {
 	t.Helper()
 	l = l.With(core.WithClientCancel(true)) // so that a run can end its context
-	endpoint, err := New(adapter, l, ofHeader, httpkey.ReadBody, s)
+	endpoint, err := New(self, l, ofHeader, httpkey.ReadBody, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,15 +59,18 @@ func TestRefusedEndpoint(t *testing.T) {
 	quorum := core.Must(core.NewQuorum(servers))
 	adaptertest.CloseAfter(t, quorum)
 	for _, test := range []struct {
-		locker   *core.Locker
-		settings Settings[*http.Request]
-		want     string
+		locker *core.Locker
+		option core.Option
+		want   string
 	}{
-		{locker: locktest.New(t, core.WithFailOpen(true)).Locker, want: "WithFailOpen"},
-		{locker: quorum, want: "quorum"},
-		{locker: locktest.New(t).Locker, settings: Settings[*http.Request]{MaxBody: -1}, want: "-1 bytes"},
+		{locktest.New(t, core.WithFailOpen(true)).Locker, core.WithMaxBody(1), "WithFailOpen"},
+		{quorum, core.WithMaxBody(1), "quorum"},
+		{locktest.New(t).Locker, core.WithReplayedHeaders("X-Payment", "set-cookie"), `"set-cookie"`},
+		{locktest.New(t).Locker, core.WithReplayedHeaders("not a name"), `"not a name"`},
+		{locktest.New(t).Locker, core.WithMinHold(time.Second), "WithMinHold has no effect on Idempotent"},
+		{locktest.New(t).Locker, core.WithFingerprint(func(int) ([]byte, error) { return nil, nil }), "WithFingerprint: a func(int)"},
 	} {
-		_, err := New(adapter, test.locker, ofHeader, httpkey.ReadBody, test.settings)
+		_, err := New(self, test.locker, ofHeader, httpkey.ReadBody, []core.Option{test.option})
 		if err == nil || !strings.HasPrefix(err.Error(), "reqlock: test: ") || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v does not name %s", err, test.want)
 		}
@@ -73,8 +81,8 @@ func TestRefusedEndpoint(t *testing.T) {
 func TestRefusedRequest(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
-	own := func(digest string, err error) Settings[*http.Request] {
-		return Settings[*http.Request]{Fingerprint: func(*http.Request) ([]byte, error) { return []byte(digest), err }}
+	own := func(digest string, err error) []core.Option {
+		return []core.Option{core.WithFingerprint(func(*http.Request) ([]byte, error) { return []byte(digest), err })}
 	}
 	key := core.EndpointKey("POST", "/payments", "damaged")
 	attempt, err := locks.Begin(t.Context(), key, []byte("f"))
@@ -86,19 +94,19 @@ func TestRefusedRequest(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {
-		settings Settings[*http.Request]
-		method   string
-		key      string
-		body     string
-		want     error
+		opts   []core.Option
+		method string
+		key    string
+		body   string
+		want   error
 	}{
 		"another method":           {method: http.MethodPut, key: "k", want: core.ErrSkip},
 		"no key":                   {want: core.ErrNoKey},
-		"a body over the limit":    {settings: Settings[*http.Request]{MaxBody: 3}, key: "k", body: "1234", want: core.ErrBodyTooLarge},
-		"a fingerprint's error":    {settings: own("", broken), key: "k", want: broken},
-		"a fingerprint that skips": {settings: own("", core.ErrSkip), key: "k", want: core.ErrSkip},
-		"a mismatch":               {settings: own("g", nil), key: "damaged", want: core.ErrMismatch},
-		"a damaged record":         {settings: own("f", nil), key: "damaged", want: core.ErrUnreplayable},
+		"a body over the limit":    {opts: []core.Option{core.WithMaxBody(3)}, key: "k", body: "1234", want: core.ErrBodyTooLarge},
+		"a fingerprint's error":    {opts: own("", broken), key: "k", want: broken},
+		"a fingerprint that skips": {opts: own("", core.ErrSkip), key: "k", want: core.ErrSkip},
+		"a mismatch":               {opts: own("g", nil), key: "damaged", want: core.ErrMismatch},
+		"a damaged record":         {opts: own("f", nil), key: "damaged", want: core.ErrUnreplayable},
 	} {
 		r := payment(t, test.key, test.body)
 		if test.key == "" {
@@ -107,7 +115,7 @@ func TestRefusedRequest(t *testing.T) {
 		if test.method != "" {
 			r.Method = test.method
 		}
-		x, err := begin(newEndpoint(t, locks.Locker, test.settings), r)
+		x, err := begin(newEndpoint(t, locks.Locker, test.opts...), r)
 		if x != nil || !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
@@ -122,11 +130,11 @@ func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	fails := func(*http.Request) ([]byte, error) { return nil, errors.New("broken") }
-	for want, settings := range map[string]Settings[*http.Request]{
-		"reqlock: body too large: WithMaxBody(3): over 3 b": {MaxBody: 3},
-		"reqlock: key function: WithFingerprint(): broken":  {Fingerprint: fails},
+	for want, opt := range map[string]core.Option{
+		"reqlock: body too large: WithMaxBody(3): over 3 b": core.WithMaxBody(3),
+		"reqlock: key function: WithFingerprint(): broken":  core.WithFingerprint(fails),
 	} {
-		_, err := begin(newEndpoint(t, locks.Locker, settings), payment(t, "k", "1234"))
+		_, err := begin(newEndpoint(t, locks.Locker, opt), payment(t, "k", "1234"))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -136,7 +144,7 @@ func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
 // The key of an attempt covers the method and the route. The method is in upper case.
 func TestKeyOfEndpoint(t *testing.T) {
 	t.Parallel()
-	endpoint := newEndpoint(t, locktest.New(t).Locker, Settings[*http.Request]{})
+	endpoint := newEndpoint(t, locktest.New(t).Locker)
 	for _, method := range []string{"POST", "post", "Patch"} {
 		r := payment(t, "k", "")
 		r.Method = method

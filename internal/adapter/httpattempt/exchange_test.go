@@ -24,7 +24,7 @@ var (
 func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 	t.Parallel()
 	const outside = 0 // an outer middleware answers
-	endpoint := newEndpoint(t, locktest.New(t, core.WithMaxAnswer(1000)).Locker, Settings[*http.Request]{})
+	endpoint := newEndpoint(t, locktest.New(t, core.WithMaxAnswer(1000)).Locker)
 	for name, test := range map[string]struct {
 		handler func(run)
 		status  int

@@ -19,18 +19,18 @@ func TestObserverLearnsOfRequestsThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {
-		key      core.KeyFunc[*http.Request]
-		settings Settings[*http.Request]
-		change   func(*http.Request) *http.Request
-		want     []core.EventKind
-		refused  error
+		key     core.KeyFunc[*http.Request]
+		opts    []core.Option
+		change  func(*http.Request) *http.Request
+		want    []core.EventKind
+		refused error
 	}{
 		"no key": {key: ofHeader, change: func(r *http.Request) *http.Request {
 			r.Header.Del("Idempotency-Key")
 			return r
 		}, want: []core.EventKind{core.Refused}, refused: core.ErrNoKey},
 		"no fingerprint": {
-			key: ofHeader, settings: Settings[*http.Request]{Fingerprint: func(*http.Request) ([]byte, error) { return nil, broken }},
+			key: ofHeader, opts: []core.Option{core.WithFingerprint(func(*http.Request) ([]byte, error) { return nil, broken })},
 			want: []core.EventKind{core.Refused}, refused: broken,
 		},
 		"a wildcard that the route lacks": {key: httpkey.PathValue("id"), change: func(r *http.Request) *http.Request {
@@ -51,7 +51,7 @@ func TestObserverLearnsOfRequestsThatCannotBegin(t *testing.T) {
 					refused = e.Err
 				}
 			}))
-			endpoint, err := New(adapter, locks.Locker, test.key, httpkey.ReadBody, test.settings)
+			endpoint, err := New(self, locks.Locker, test.key, httpkey.ReadBody, test.opts)
 			if err != nil {
 				t.Fatal(err)
 			}

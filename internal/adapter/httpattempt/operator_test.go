@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/answer"
 )
 
 func TestEndpointKeyOfAClientsRequest(t *testing.T) {
 	t.Parallel()
-	const gin = registration.Adapter("ginlock")
-	for _, makeKey := range []func(registration.Adapter, string, string, []string) (string, error){EndpointKey, PathEndpointKey} {
+	const gin = adapter.Name("ginlock")
+	for _, makeKey := range []func(adapter.Name, string, string, []string) (string, error){EndpointKey, PathEndpointKey} {
 		got, err := makeKey(gin, "post", "/payments/:id", []string{"ada", "8e03"})
 		if want := core.EndpointKey("POST", "/payments/:id", "3:ada4:8e03"); got != want || err != nil {
 			t.Errorf("%q, %v", got, err)

@@ -2,7 +2,6 @@ package httpattempt
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,10 +18,10 @@ func TestUncoveredMethod(t *testing.T) {
 	const pattern = "/payments/{id}"
 	for name, test := range map[string]struct {
 		requests [][2]string // the method and the pattern
-		methods  []string    // that the application has chosen
-		want     []string    // what the warnings contain
+		methods  []core.Option
+		want     []string // what the warnings contain
 	}{
-		"PUT":              {[][2]string{{"PUT", pattern}}, nil, []string{`PUT on the route "/payments/{id}": write WithMethods("POST", "PATCH", "PUT")`}},
+		"PUT":              {[][2]string{{"PUT", pattern}}, nil, []string{`PUT on the route "/payments/{id}": write core.WithMethods("POST", "PATCH", "PUT")`}},
 		"put":              {[][2]string{{"put", pattern}}, nil, []string{"PUT"}},
 		"DELETE":           {[][2]string{{"DELETE", pattern}}, nil, []string{`WithMethods("POST", "PATCH", "DELETE")`}},
 		"twice":            {[][2]string{{"PUT", pattern}, {"PUT", pattern}}, nil, []string{pattern}},
@@ -30,7 +29,7 @@ func TestUncoveredMethod(t *testing.T) {
 		"two methods":      {[][2]string{{"PUT", pattern}, {"DELETE", pattern}}, nil, []string{"PUT", "DELETE"}},
 		"no pattern":       {[][2]string{{"PUT", ""}, {"PUT", ""}}, nil, []string{"a route without a pattern"}},
 		"safe and unknown": {[][2]string{{"GET", pattern}, {"HEAD", pattern}, {"OPTIONS", pattern}, {"PURGE", pattern}}, nil, nil},
-		"chosen":           {[][2]string{{"PUT", pattern}}, []string{"POST"}, nil},
+		"chosen":           {[][2]string{{"PUT", pattern}}, []core.Option{core.WithMethods("POST")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +40,7 @@ func TestUncoveredMethod(t *testing.T) {
 				defer mu.Unlock()
 				warned = append(warned, e)
 			})).Locker
-			endpoint := newEndpoint(t, locks, Settings[*http.Request]{Methods: test.methods})
+			endpoint := newEndpoint(t, locks, test.methods...)
 			for _, sent := range test.requests {
 				r := payment(t, "secret", "")
 				r.Method, r.URL.Path = sent[0], "/payments/secret"

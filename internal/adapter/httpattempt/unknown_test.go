@@ -2,7 +2,6 @@ package httpattempt
 
 import (
 	"errors"
-	"net/http"
 	"runtime"
 	"testing"
 
@@ -14,12 +13,12 @@ import (
 // The event of an unknown outcome says what the handler did, and nothing from the request.
 func TestUnknownOutcomeSaysWhy(t *testing.T) {
 	t.Parallel()
-	panics := func(core.Failure) bool { panic("Unknown") }
+	panics := []core.Option{core.WithUnknown(func(core.Failure) bool { panic("Unknown") })}
 	const panicked = "reqlock: the handler panicked or ended its goroutine"
 	for name, test := range map[string]struct {
-		uncertain func(core.Failure) bool
-		handler   func(run)
-		want      string
+		opts    []core.Option
+		handler func(run)
+		want    string
 	}{
 		"a status":      {nil, func(r run) { r.answers(502) }, "reqlock: the handler ended with status 502"},
 		"a left status": {nil, func(r run) { r.x.SetError(errors.New("secret")); r.x.Fail(500) }, "reqlock: the handler ended with status 500"},
@@ -52,7 +51,7 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 					events <- e
 				}
 			}))
-			endpoint := newEndpoint(t, locks.Locker, Settings[*http.Request]{Unknown: test.uncertain})
+			endpoint := newEndpoint(t, locks.Locker, test.opts...)
 			runOnce(t, endpoint, "k", test.handler)
 			if event := suite.Receive(t, "an event", events); event.Err == nil || event.Err.Error() != test.want {
 				t.Errorf("%v, want %s", event.Err, test.want)

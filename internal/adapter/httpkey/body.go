@@ -31,9 +31,12 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 			// does not send the body.
 			return nil, &bodyTooLargeError{limit: limit}
 		}
-		buffered = &bufferedBody{source: r.Body}
+		if !ok || !buffered.isUntouched() {
+			buffered = &bufferedBody{source: r.Body}
+			buffered.limit.Store(BodyLimit(r))
+			r.Body = buffered
+		}
 		buffered.readAhead(limit, r.ContentLength)
-		r.Body = buffered
 	}
 	switch {
 	case int64(len(buffered.bytes)) > limit:
@@ -63,7 +66,11 @@ type bufferedBody struct {
 	off    int         // how many of the bytes the handler has read
 	ended  atomic.Bool // the source was read to its end
 	closed atomic.Bool
+	limit  atomic.Int64 // of LimitBody; 0: not set
 }
+
+// isUntouched reports whether nobody has read ahead, nor closed the body.
+func (b *bufferedBody) isUntouched() bool { return b.err == nil && b.bytes == nil && !b.closed.Load() }
 
 // readAhead reads ahead until the end, an error, or one byte over the limit.
 func (b *bufferedBody) readAhead(limit, expected int64) {

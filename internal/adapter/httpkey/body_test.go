@@ -50,9 +50,18 @@ func readAll(t *testing.T, r *http.Request) string {
 	return string(body)
 }
 
+// within returns a key function under a limit of the body, as in a middleware with WithMaxBody.
+func within(limit int64, key httpkey.KeyFunc) httpkey.KeyFunc {
+	return func(r *http.Request) (core.RequestKey, error) {
+		httpkey.LimitBody(r, limit)
+		defer httpkey.LeaveBody(r)
+		return key(r)
+	}
+}
+
 func TestBodyIsRestored(t *testing.T) {
 	t.Parallel()
-	id, n := httpkey.JSONField("id", httpkey.MaxBody(100)), httpkey.JSONField("n", httpkey.MaxBody(50))
+	id, n := within(100, httpkey.JSONField("id")), within(50, httpkey.JSONField("n"))
 	const text = `{"id":"a","n":7}`
 	r, s := request(t.Context(), strings.NewReader(text))
 
@@ -102,7 +111,7 @@ func TestBodyLimit(t *testing.T) {
 			if test.wantErr != nil {
 				want = ""
 			}
-			key, err := httpkey.JSONField("id", httpkey.MaxBody(test.limit))(r)
+			key, err := within(test.limit, httpkey.JSONField("id"))(r)
 			check(t, key.Raw(), err, want, test.wantErr)
 			if s.read != test.wantRead {
 				t.Errorf("%d bytes were read, not %d", s.read, test.wantRead)
@@ -119,11 +128,11 @@ func TestSecondLimitIsHigher(t *testing.T) {
 	t.Parallel()
 	const text = `{"id":"a"}`
 	r, s := request(t.Context(), strings.NewReader(text))
-	key, err := httpkey.JSONField("id", httpkey.MaxBody(4))(r)
+	key, err := within(4, httpkey.JSONField("id"))(r)
 	check(t, key.Raw(), err, "", core.ErrBodyTooLarge)
-	key, err = httpkey.JSONField("id", httpkey.MaxBody(10))(r)
+	key, err = within(10, httpkey.JSONField("id"))(r)
 	check(t, key.Raw(), err, "a", nil)
-	key, err = httpkey.JSONField("id", httpkey.MaxBody(4))(r)
+	key, err = within(4, httpkey.JSONField("id"))(r)
 	check(t, key.Raw(), err, "", core.ErrBodyTooLarge)
 	if got := readAll(t, r); got != text {
 		t.Errorf("the handler reads %q", got)
@@ -147,7 +156,7 @@ func TestReadErrorOfBodyIsWrapped(t *testing.T) {
 			t.Parallel()
 			r, _ := request(t.Context(), io.MultiReader(strings.NewReader(`{"id`), iotest.ErrReader(test.broken)))
 			for range 2 { // a second key function gets the same error
-				key, err := httpkey.JSONField("id", httpkey.MaxBody(100))(r)
+				key, err := within(100, httpkey.JSONField("id"))(r)
 				check(t, key.Raw(), err, "", test.wantErr)
 				if !errors.Is(err, test.broken) {
 					t.Errorf("%v does not wrap its cause", err)
@@ -169,7 +178,7 @@ func TestRequestWithoutBodyHasNoKey(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 			r.Body = body
-			key, err := httpkey.JSONField("id", httpkey.MaxBody(100))(r)
+			key, err := within(100, httpkey.JSONField("id"))(r)
 			check(t, key.Raw(), err, "", core.ErrNoKey)
 			if r.Body != body {
 				t.Error("the body was replaced")

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/adapter"
 )
 
 // IsConsumed reports whether a middleware outside has read the body of a request for which
@@ -62,14 +62,14 @@ type consumed struct{ reader string }
 func (consumed) Error() string { return "a middleware outside has read the body" }
 
 // warning says which requests are refused, and what to write.
-func (m consumed) warning(a registration.Adapter) string {
-	return m.reader + " refuses requests whose body a middleware outside has read: put that middleware inside, or let it " + leaveBody(a)
+func (m consumed) warning(n adapter.Name) string {
+	return m.reader + " refuses requests whose body a middleware outside has read: put that middleware inside, or let it " + leaveBody(n)
 }
 
 // leaveBody says how a middleware of the adapter's framework leaves the body for others.
-func leaveBody(a registration.Adapter) string {
+func leaveBody(n adapter.Name) string {
 	const back = ".Body = io.NopCloser(bytes.NewReader(body))"
-	switch a {
+	switch n {
 	case "ginlock":
 		return "bind JSON with c.ShouldBindBodyWithJSON, or put the body back with c.Request" + back
 	case "echolock":

@@ -17,11 +17,11 @@ import (
 // middleware has parsed, even if the method was changed since. A field that is also in the
 // query is ambiguous: r.FormValue prefers the query to a multipart body, and an urlencoded
 // body to the query.
-func Form(name string, opts ...BodyOption) KeyFunc {
+func Form(name string) KeyFunc {
 	must(name != "", "Form needs a name")
-	maxBody, call := maxBodyOf(opts), keypart.Call("Form", name)
+	call := keypart.Call("Form", name)
 	return describe("Form", name, "the form field", func(r *http.Request) (string, error) {
-		values, err := formValues(r, name, call, maxBody)
+		values, err := formValues(r, name, call)
 		if err != nil {
 			return "", err
 		}
@@ -38,7 +38,7 @@ func Form(name string, opts ...BodyOption) KeyFunc {
 
 // formValues returns the values of a field of the form. call is the key function as the program
 // calls it.
-func formValues(r *http.Request, name, call string, maxBody int64) ([]string, error) {
+func formValues(r *http.Request, name, call string) ([]string, error) {
 	header := r.Header.Get("Content-Type")
 	if header == "" {
 		return nil, nil
@@ -60,7 +60,7 @@ func formValues(r *http.Request, name, call string, maxBody int64) ([]string, er
 	case r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch:
 		return nil, nil
 	}
-	body, err := bodyForKey(r, maxBody, call)
+	body, err := bodyForKey(r, call)
 	if err != nil {
 		return nil, err
 	}

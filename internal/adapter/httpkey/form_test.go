@@ -77,7 +77,7 @@ func TestForm(t *testing.T) {
 				if parsed {
 					_ = r.ParseMultipartForm(1 << 20)
 				}
-				key, err := httpkey.Form(test.field, httpkey.MaxBody(9000))(r)
+				key, err := within(9000, httpkey.Form(test.field))(r)
 				check(t, key.Raw(), err, test.want, test.wantErr)
 				if !parsed && (r.Form != nil || r.PostForm != nil || r.MultipartForm != nil) {
 					t.Error("the key function has parsed the form for the handler")

@@ -14,14 +14,14 @@ import (
 
 // JSONField reads a field of the JSON object in the body. Dots in the path separate the
 // names of nested objects.
-func JSONField(path string, opts ...BodyOption) KeyFunc {
+func JSONField(path string) KeyFunc {
 	names := strings.Split(path, ".")
 	for _, name := range names {
 		must(name != "", "JSONField needs a path of names with dots between them")
 	}
-	maxBody, call := maxBodyOf(opts), keypart.Call("JSONField", path)
+	call := keypart.Call("JSONField", path)
 	return describe("JSONField", path, "the JSON field", func(r *http.Request) (string, error) {
-		body, err := bodyForKey(r, maxBody, call)
+		body, err := bodyForKey(r, call)
 		if err != nil {
 			return "", err
 		}

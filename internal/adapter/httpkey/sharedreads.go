@@ -1,12 +1,11 @@
 package httpkey
 
 import (
-	"fmt"
 	"net/http"
 	"reflect"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // SharedReads makes the key function of that name of an adapter: GET and HEAD share the key, and
@@ -32,13 +31,13 @@ func needWait[R any](key core.KeyFunc[R]) core.KeyFunc[R] {
 // CheckSharedReads returns an error if one of the key functions is SharedReads and the requests
 // of the middleware do not wait for their lock. It does not recognize a SharedReads inside
 // another key function: core.Enter refuses the requests of such a one.
-func CheckSharedReads[R any](adapter registration.Adapter, l *core.Locker, keys []core.KeyFunc[R]) error {
+func CheckSharedReads[R any](n adapter.Name, l *core.Locker, keys []core.KeyFunc[R]) error {
 	if l.MaxWait() > 0 {
 		return nil
 	}
 	for _, key := range keys {
 		if codeOf(key) == codeOf(needWait[R](nil)) {
-			return fmt.Errorf("reqlock: %s: SharedReads needs core.WithWait above 0: without it, reads can refuse a write for ever", adapter)
+			return n.Errorf("SharedReads needs core.WithWait above 0: without it, reads can refuse a write for ever")
 		}
 	}
 	return nil

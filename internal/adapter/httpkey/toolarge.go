@@ -35,16 +35,16 @@ func (e *bodyTooLargeError) Unwrap() []error {
 // BodyLimit returns the limit in bytes, for core.RefusalOf.
 func (e *bodyTooLargeError) BodyLimit() int64 { return e.limit }
 
-// bodyForKey is ReadBody for a key function, whose limit is that of MaxBody. reader is the key
+// bodyForKey is ReadBody for a key function, with the limit of LimitBody. reader is the key
 // function as the program calls it.
-func bodyForKey(r *http.Request, limit int64, reader string) ([]byte, error) {
-	body, err := ReadBody(r, limit)
+func bodyForKey(r *http.Request, reader string) ([]byte, error) {
+	body, err := ReadBody(r, BodyLimit(r))
 	if err == nil && len(body) == 0 && IsConsumed(r) {
 		return nil, Consumed(reader)
 	}
 	var tooLarge *bodyTooLargeError
 	if errors.As(err, &tooLarge) && tooLarge.option == "" {
-		tooLarge.option = "MaxBody"
+		tooLarge.option = "core.WithMaxBody"
 	}
 	return body, err
 }

@@ -27,13 +27,13 @@ func TestBodyTooLargeNamesItsLimit(t *testing.T) {
 		limit  int64
 	}{
 		"JSONField": {
-			httpkey.JSONField("a", httpkey.MaxBody(5)), 0, 9, `reqlock: body too large: JSONField("a"): over 5 bytes: see MaxBody`, 5,
+			within(5, httpkey.JSONField("a")), 0, 9, `reqlock: body too large: JSONField("a"): over 5 bytes: see core.WithMaxBody`, 5,
 		},
 		"without a length": {
-			httpkey.JSONField("a", httpkey.MaxBody(5)), 0, -1, `reqlock: body too large: JSONField("a"): over 5 bytes: see MaxBody`, 5,
+			within(5, httpkey.JSONField("a")), 0, -1, `reqlock: body too large: JSONField("a"): over 5 bytes: see core.WithMaxBody`, 5,
 		},
 		"Form": {
-			httpkey.Form("a", httpkey.MaxBody(5)), 0, 9, `reqlock: body too large: Form("a"): over 5 bytes: see MaxBody`, 5,
+			within(5, httpkey.Form("a")), 0, 9, `reqlock: body too large: Form("a"): over 5 bytes: see core.WithMaxBody`, 5,
 		},
 		"MaxBytesReader": {
 			httpkey.JSONField("a"), 7, -1, `reqlock: body too large: JSONField("a"): over 7 bytes: see http.MaxBytesReader`, 7,

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // MustBeWildcard panics unless a name is that of a wildcard: neither empty nor with the signs of
@@ -53,7 +53,7 @@ func (m misnamed) Error() string {
 func (misnamed) Unwrap() error { return core.ErrNoKey }
 
 // warning says which requests are refused, why, and what to write.
-func (m misnamed) warning(registration.Adapter) string {
+func (m misnamed) warning(adapter.Name) string {
 	text := keypart.Call(m.function, m.name) + " refuses requests "
 	if m.route == "" {
 		return text + "for which no mux has matched a route yet: put the middleware around the handler of the route, and not around the mux"

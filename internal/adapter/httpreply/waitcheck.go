@@ -1,27 +1,32 @@
 package httpreply
 
 import (
-	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // A WaitCheck compares the wait of a middleware with the timeouts of its server, which run on
 // while a request waits. It is safe for concurrent use.
 type WaitCheck struct {
-	adapter             registration.Adapter
+	adapter             adapter.Name
 	locker              *core.Locker
 	writeDone, readDone atomic.Bool // no warning of the timeout follows
 }
 
+// A serverTimeout is what a WaitCheck warns of once.
+type serverTimeout struct {
+	check *WaitCheck
+	name  string
+}
+
 // NewWaitCheck returns the check of a middleware with this Locker.
-func NewWaitCheck(a registration.Adapter, l *core.Locker) *WaitCheck {
-	c := &WaitCheck{adapter: a, locker: l}
+func NewWaitCheck(n adapter.Name, l *core.Locker) *WaitCheck {
+	c := &WaitCheck{adapter: n, locker: l}
 	c.writeDone.Store(l.MaxWait() == 0)
 	c.readDone.Store(l.MaxWait() == 0)
 	return c
@@ -65,6 +70,6 @@ func (c *WaitCheck) exceeds(timeout time.Duration) bool {
 }
 
 func (c *WaitCheck) warn(name string, timeout time.Duration, result string) {
-	c.locker.Warn(fmt.Errorf("reqlock: %s: WithWait is %v and %s of the http.Server is %v, so %s",
-		c.adapter, c.locker.MaxWait(), name, timeout, result))
+	adapter.Warn(c.locker, serverTimeout{c, name}, c.adapter.Errorf("WithWait is %v and %s of the http.Server is %v, so %s",
+		c.locker.MaxWait(), name, timeout, result))
 }

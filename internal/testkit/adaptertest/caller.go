@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 )
 
@@ -43,14 +44,13 @@ func CheckCaller(t *testing.T, locks *core.Locker, handler http.Handler, caller 
 	}
 }
 
-// ForeignOption is an option of an adapter that does not exist.
-type ForeignOption struct{}
-
-// ReqlockOption marks an option of reqlock.
-func (ForeignOption) ReqlockOption() {}
+// ForeignOption returns an option of an adapter that does not exist.
+func ForeignOption() core.Option {
+	return adapter.NewSetting[int]("otherlock", "WithColor", adapter.ForAll).Option(1)
+}
 
 // ForeignOptionText is a part of the panic of an adapter that gets a ForeignOption.
-const ForeignOptionText = "adaptertest.ForeignOption is an option of another adapter"
+const ForeignOptionText = "otherlock.WithColor is an option of another adapter"
 
 // WantPanic fails the test unless a registration panics with an error of reqlock that
 // contains a text.

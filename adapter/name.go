@@ -1,0 +1,20 @@
+package adapter
+
+import "fmt"
+
+// A Name is the name of an adapter's package, for its errors: "echolock".
+type Name string
+
+// Errorf returns an error that begins with "reqlock: " and the name.
+func (n Name) Errorf(format string, args ...any) error {
+	return fmt.Errorf("reqlock: "+string(n)+": "+format, args...)
+}
+
+// Must returns the value, and panics with the error if there is one. A middleware calls it for the
+// mistakes of a program at registration.
+func Must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
