@@ -10,7 +10,7 @@ import (
 // and says where the mistake is.
 func CheckOptions(l *core.Locker, opts ...core.Option) error { return bridge.CheckOptions(l, opts) }
 
-// CheckName returns the error with which core.Named refuses a name, or nil.
+// CheckName returns the error with which core.Key.Named refuses a name, or nil.
 func CheckName(name string) error { return bridge.CheckName(name) }
 
 // Warn sends an event of the kind core.Warned to the observers of a Locker, because a request shows

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -83,13 +82,6 @@ func (l *Locker) warn(subject any, err error) {
 	if _, again := l.warned.LoadOrStore(subject, nil); !again {
 		l.settings.notify(Event{Kind: Warned, Err: err})
 	}
-}
-
-// ObserveRefused sends an event of the kind Refused to the observers: the key of an idempotent
-// request, or its fingerprint, could not be read. ctx is the context of the request. Enter does
-// so itself. It is for an adapter of your own that calls BeginKey. It ignores nil and ErrSkip.
-func (l *Locker) ObserveRefused(ctx context.Context, err error) {
-	l.observeUnread(ctx, err, true)
 }
 
 // MaxWait returns how long Enter, Begin and the middlewares wait for a lock that is held: the

@@ -3,8 +3,6 @@ package core
 import (
 	"fmt"
 	"log/slog"
-
-	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // An Answer is the answer to an idempotent request, in the form in which it is stored: see
@@ -21,8 +19,3 @@ func (a Answer) GoString() string { return a.String() }
 
 // LogValue returns the same as String, for package slog.
 func (a Answer) LogValue() slog.Value { return slog.StringValue(a.String()) }
-
-// Only the adapters make an Answer, so that each has their format: see package bridge.
-func init() { //nolint:gochecknoinits // see package bridge
-	bridge.NewAnswer = func(encoded []byte) any { return Answer{string(encoded)} }
-}

@@ -63,26 +63,24 @@ type Attempt struct {
 // WithShared, the error is another one: an idempotent request has its key alone. On a Locker of
 // NewQuorum the error is errors.ErrUnsupported.
 func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*Attempt, error) {
-	return l.BeginKey(ctx, RequestKey{raw: key}, fingerprint)
+	return l.begin(ctx, lockKey{Raw: key}, fingerprint)
 }
 
-// BeginKey is Begin with a Key, whose name the events of the attempt have. It is for an adapter
-// of your own: KeyFunc.Read and Key.Endpoint make the key. A key of Permits or Shared is refused.
-func (l *Locker) BeginKey(ctx context.Context, key RequestKey, fingerprint []byte) (*Attempt, error) {
+// begin is Begin for a key with a name.
+func (l *Locker) begin(ctx context.Context, key lockKey, fingerprint []byte) (*Attempt, error) {
 	if !l.KeepsRecords() {
 		return nil, errNoRecords
 	}
-	if err := checkKey(key.raw); err != nil {
+	if err := checkKey(key.Raw); err != nil {
 		l.observeRefused(ctx, key, true, err)
 		return nil, err
 	}
 	if l.limitOf(key).IsShared() {
-		err := sharedAttempt(key)
-		l.observeRefused(ctx, key, true, err)
-		return nil, err
+		l.observeRefused(ctx, key, true, errSharedAttempt)
+		return nil, errSharedAttempt
 	}
-	marked := RequestKey{raw: attemptMark + key.raw, name: key.name}
-	if outer := heldLease(ctx, l, marked.raw); outer != nil && outer.attempt != nil {
+	marked := lockKey{Raw: attemptMark + key.Raw, Name: key.Name}
+	if outer := heldLease(ctx, l, marked.Raw); outer != nil && outer.attempt != nil {
 		if err := l.checkUpgrade(outer, engine.Exclusive); err != nil {
 			return nil, l.refuseMistake(ctx, marked, true, err)
 		}
@@ -90,10 +88,10 @@ func (l *Locker) BeginKey(ctx context.Context, key RequestKey, fingerprint []byt
 			return inner, nil
 		}
 	}
-	if hidesLease(ctx, l, marked.raw) {
+	if hidesLease(ctx, l, marked.Raw) {
 		return nil, l.refuseMistake(ctx, marked, true, &Error{Kind: ErrHiddenLease})
 	}
-	a := &Attempt{locker: l, key: key.raw, lease: &Lease{}}
+	a := &Attempt{locker: l, key: key.Raw, lease: &Lease{}}
 	err := l.take(ctx, a.parentOf(ctx), marked, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
@@ -107,7 +105,7 @@ func (l *Locker) BeginKey(ctx context.Context, key RequestKey, fingerprint []byt
 	var refused *engine.Refusal
 	switch {
 	case errors.As(err, &refused) && refused.Reason == engine.Done:
-		return &Attempt{locker: l, key: key.raw, replay: refused.Record}, nil
+		return &Attempt{locker: l, key: key.Raw, replay: refused.Record}, nil
 	default:
 		return nil, refusalOf(err, l.settings.retryAfter)
 	}

@@ -124,14 +124,14 @@ func BenchmarkKeys(b *testing.B) {
 // BenchmarkRead measures how a key is read from a request, without Redis.
 func BenchmarkRead(b *testing.B) {
 	type request struct{ id string }
-	plain := func(r request) (string, error) { return r.id, nil }
+	plain := core.KeyOf(func(r request) (string, error) { return r.id, nil })
 	always := func(request) bool { return true }
 	r := request{id: "42"}
-	for name, key := range map[string]core.KeyFunc[request]{
-		"plain": core.Func(plain),
-		"named": core.Named("account", plain),
+	for name, key := range map[string]core.Key[request]{
+		"plain": plain,
+		"named": plain.Named("account"),
 		"first": core.First(plain, plain),
-		"when":  core.When(always, plain),
+		"when":  plain.When(always),
 		"join":  core.Join(plain, plain),
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -150,15 +150,15 @@ func BenchmarkEnter(b *testing.B) {
 	locks := core.Must(core.New(redistest.Start(b).Client(b)))
 	defer func() { _ = locks.Close(context.Background()) }()
 	type request struct{ id, to string }
-	id, to := func(r request) (string, error) { return r.id, nil }, func(r request) (string, error) { return r.to, nil }
-	for name, keys := range map[string][]core.KeyFunc[request]{
-		"one": {core.Named("account", id)},
-		"two": {core.Named("account", id), core.Named("account", to)},
+	id, to := core.Getter(func(r request) string { return r.id }), core.Getter(func(r request) string { return r.to })
+	for name, key := range map[string]core.Key[request]{
+		"one": id.Named("account"),
+		"two": core.All(id, to).Named("account"),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, release, err := core.Enter(context.Background(), locks, request{"1", "2"}, keys...)
+				_, release, err := core.Enter(context.Background(), locks, request{"1", "2"}, key)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -3,8 +3,8 @@ package core
 import "context"
 
 // LeasesFromContext returns the leases of the innermost Enter, middleware, DoAll or LockAll of the
-// context, in a fixed order: one entry for each key function in the order of registration, or
-// one for each key that was given. The entry of a key function that returned ErrSkip is nil.
+// context, in a fixed order: one entry for each key of All, in the order of its arguments, or
+// one for each key that was given. The entry of a key that returned ErrSkip is nil.
 // Equal keys have the same lease. With it, code reads the fencing number of each key:
 //
 //	leases := core.LeasesFromContext(ctx) // of the keys "from" and "to"

@@ -63,7 +63,7 @@
 // in these cases:
 //
 //   - One caller takes a and then b, and another takes b and then a. Take all keys of an
-//     operation at once, with DoAll, LockAll, or Also in a middleware: these lock the keys in
+//     operation at once, with DoAll, LockAll, or All in a middleware: these lock the keys in
 //     one order. If that is not possible, always nest the locks in the same order.
 //   - A caller takes a key again through a second Locker with the same Redis and prefix. Only
 //     a Locker and its views share a nested lock, so a process should have one Locker. To

@@ -1,13 +1,16 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // Enter takes the locks of a request. It returns the context under which to run the request,
-// and the function that releases the locks. Every adapter uses it:
+// and the function that releases them. Every adapter uses it:
 //
 //	ctx, release, err := core.Enter(r.Context(), locks, r, key)
 //	if err != nil {
@@ -15,46 +18,70 @@ import (
 //	}
 //	defer release()
 //
-// Each key function reads one key. WithWait sets how long Enter waits for all locks together;
-// without WithWait it does not wait. Func converts a function of your own that stands beside
-// other key functions.
+// WithWait sets how long Enter waits, for all locks together; without WithWait it does not wait.
 //
 // release waits for Redis about as long as one command takes, also for several keys and after
 // ctx has ended. It is never nil. It may be called more than once, from any goroutine.
 //
-// A key function that returns ErrSkip takes no lock. If no function takes a lock, or if Redis
-// is unavailable and WithFailOpen is on, the request runs without a lock. In each of these
-// cases, Leases returns one entry for each key function.
+// A key that returns ErrSkip takes no lock. If no key takes a lock, or if Redis is unavailable and
+// WithFailOpen is on, the request runs without a lock. In each of these cases, LeasesFromContext
+// returns one entry for each key of All.
 //
-// The error is an error of Lock, ErrBodyTooLarge, or the error of a key function. With an
-// error no key is locked. Enter panics if there is no key function.
-func Enter[R any, F ~func(R) (K, error), K string | RequestKey](
-	ctx context.Context, l *Locker, r R, keys ...F,
-) (locked context.Context, release func(), err error) {
-	must(len(keys) > 0, "Enter needs a key function")
-	var few [4]RequestKey // avoids an allocation for most requests
-	read := few[:0]
-	for _, key := range keys {
-		k, err := readKey((func(R) (K, error))(key), r)
-		if err == nil && k.needWait && l.MaxWait() == 0 {
-			err = KeyError(errNeedWait)
-		}
-		switch {
-		case err == nil:
-		case errors.Is(err, ErrSkip):
-			k = RequestKey{} // takes no lock
-		default:
-			l.observeUnread(ctx, err, false)
-			return ctx, nothing, err
-		}
-		read = append(read, k)
-	}
-	return l.enter(ctx, read)
+// The error is an error of Lock, ErrBodyTooLarge, or the error of a key. With an error no key is
+// locked. Enter panics for the zero Key.
+func Enter[R any](ctx context.Context, l *Locker, r R, key Key[R]) (locked context.Context, release func(), err error) {
+	must(key.node.About != nil, "Enter needs a key")
+	var few [4]lockKey // avoids an allocation for most requests
+	keys, err := readKeys(l, key.node, few[:0], r)
+	return l.enterRead(ctx, keys, err)
 }
 
-// enter takes the locks of the keys. A zero Key takes no lock.
-func (l *Locker) enter(ctx context.Context, keys []RequestKey) (locked context.Context, release func(), err error) {
-	if !slices.ContainsFunc(keys, func(k RequestKey) bool { return k.raw != "" }) {
+// enterRead takes the locks of a request whose keys were read, or refuses it with the error of that.
+func (l *Locker) enterRead(ctx context.Context, keys []lockKey, err error) (context.Context, func(), error) {
+	if err != nil {
+		l.observeUnread(ctx, err, false)
+		return ctx, nothing, err
+	}
+	return l.enter(ctx, keys)
+}
+
+// readKeys reads the keys of a request, and adds them to keys. A key that takes no lock is a zero
+// lockKey. The error refuses the request.
+func readKeys[R any](l *Locker, node bridge.Node[R], keys []lockKey, r R) ([]lockKey, error) {
+	if node.About.NeedsWait && l.MaxWait() == 0 {
+		return nil, KeyError(errNeedWait)
+	}
+	env := l.env()
+	all := node.All
+	if all == nil {
+		return readKey(node, env, keys, r)
+	}
+	var err error
+	for i := range all {
+		if keys, err = readKey(all[i], env, keys, r); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// env returns what reading a key needs beside the request.
+func (l *Locker) env() bridge.Env {
+	return bridge.Env{MaxBody: cmp.Or(l.settings.requests.MaxBody, bridge.DefaultMaxBody)}
+}
+
+// readKey reads one key of a request, and adds it to keys.
+func readKey[R any](node bridge.Node[R], env bridge.Env, keys []lockKey, r R) ([]lockKey, error) {
+	key, err := readNode(node, env, r)
+	if err != nil && !errors.Is(err, ErrSkip) {
+		return nil, KeyError(err)
+	}
+	return append(keys, key), nil
+}
+
+// enter takes the locks of the keys. A zero lockKey takes no lock.
+func (l *Locker) enter(ctx context.Context, keys []lockKey) (locked context.Context, release func(), err error) {
+	if !slices.ContainsFunc(keys, func(k lockKey) bool { return k.Raw != "" }) {
 		return &unlockedContext{ctx, len(keys)}, nothing, nil
 	}
 	all, err := acquireAll(ctx, l, keys, l.waitOr(0))
@@ -68,8 +95,8 @@ func (l *Locker) enter(ctx context.Context, keys []RequestKey) (locked context.C
 	return all.ctx, func() { _ = all.end() }, nil
 }
 
-// errNeedWait refuses a key of SharedReads.
-var errNeedWait = errors.New("SharedReads needs WithWait above 0: without it, reads can refuse a write for ever")
+// errNeedWait refuses a key of SharedWhen.
+var errNeedWait = errors.New("SharedWhen needs WithWait above 0: without it, reads can refuse a write for ever")
 
 // nothing is the release function where no lock was taken.
 func nothing() {}

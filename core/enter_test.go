@@ -45,21 +45,21 @@ func TestEnterWithoutALock(t *testing.T) {
 	own := errors.New("own")
 	for name, test := range map[string]struct {
 		id   string
-		keys []core.KeyFunc[form]
+		keys []core.Key[form]
 		want error
 	}{
-		"skip":               {"!skip", []core.KeyFunc[form]{field("id")}, nil},
-		"each skips":         {"!skip", []core.KeyFunc[form]{field("id"), field("id")}, nil},
-		"no key":             {"", []core.KeyFunc[form]{field("id")}, core.ErrNoKey},
-		"bad":                {"!bad", []core.KeyFunc[form]{field("id")}, core.ErrInvalidKey},
-		"second has no key":  {"42", []core.KeyFunc[form]{field("id"), field("other")}, core.ErrNoKey},
-		"an error of theirs": {"42", []core.KeyFunc[form]{core.Func(func(form) (string, error) { return "", own })}, own},
-		"a key and an error": {"42", []core.KeyFunc[form]{field("id"), core.Func(func(form) (string, error) {
+		"skip":               {"!skip", []core.Key[form]{field("id")}, nil},
+		"each skips":         {"!skip", []core.Key[form]{field("id"), field("id")}, nil},
+		"no key":             {"", []core.Key[form]{field("id")}, core.ErrNoKey},
+		"bad":                {"!bad", []core.Key[form]{field("id")}, core.ErrInvalidKey},
+		"second has no key":  {"42", []core.Key[form]{field("id"), field("other")}, core.ErrNoKey},
+		"an error of theirs": {"42", []core.Key[form]{core.KeyOf(func(form) (string, error) { return "", own })}, own},
+		"a key and an error": {"42", []core.Key[form]{field("id"), core.KeyOf(func(form) (string, error) {
 			return "x", own
 		})}, own},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, release, err := core.Enter(t.Context(), locks, form{"id": test.id}, test.keys...)
+			ctx, release, err := core.Enter(t.Context(), locks, form{"id": test.id}, core.All(test.keys...))
 			release()
 			if !errors.Is(err, test.want) || err != nil && ctx != t.Context() {
 				t.Errorf("got %v", err)
@@ -72,7 +72,7 @@ func TestEnterWithoutALock(t *testing.T) {
 	lease := lock(t, locks, "42") // none of the calls has left a lock
 	release(t, lease)
 
-	ctx, done, err := core.Enter(t.Context(), locks, form{"id": "42", "b": "!skip"}, field("b"), field("id"))
+	ctx, done, err := core.Enter(t.Context(), locks, form{"id": "42", "b": "!skip"}, core.All(field("b"), field("id")))
 	if got, _ := core.LeaseFromContext(ctx); err != nil || got.Key() != "42" {
 		t.Errorf("one of two keys skips: %v", err)
 	}
@@ -88,7 +88,7 @@ func TestEnterWaitsForWithWait(t *testing.T) {
 	entered := start(func() error { return enter(t.Context(), locks.With(core.WithWait(time.Minute)), request, key) })
 	release(t, lease)
 	noError(t, suite.Receive(t, "the waiter returns", entered))
-	if panicOf(func() { _ = enter(t.Context(), locks, nil, []core.KeyFunc[form]{}...) }) == "" {
+	if panicOf(func() { _ = enter(t.Context(), locks, nil, []core.Key[form]{}...) }) == "" {
 		t.Error("Enter without a key function does not panic")
 	}
 }
@@ -97,7 +97,7 @@ func TestLossOfOneKeyEndsTheContext(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
 	locks := newLocker(t, rdb, core.WithTTL(4*time.Second), core.WithWait(20*time.Second))
-	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, field("a"), field("b"))
+	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, core.All(field("a"), field("b")))
 	noError(t, err)
 	defer done()
 	redistest.Lose(t, rdb, "the context ends", func() bool { return ctx.Err() != nil }, "reqlock:1")

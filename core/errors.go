@@ -27,11 +27,11 @@ var (
 	// ErrInvalidKey says that the key cannot be used: it is too long, has control
 	// characters, was given twice, or has a type that cannot be a key.
 	ErrInvalidKey = errors.New("reqlock: invalid key")
-	// ErrBodyTooLarge says that the body is larger than the limit of a key function that
-	// reads it. An error that wraps it may name the limit by a method BodyLimit() int64,
+	// ErrBodyTooLarge says that the body is larger than the limit of a key that
+	// reads it. An error that wraps it may name the limit by a method MaxBody() int64,
 	// which the client gets.
 	ErrBodyTooLarge = errors.New("reqlock: body too large")
-	// ErrSkip is returned by a key function to run the request without a lock. It is not
+	// ErrSkip is returned by a key to run the request without a lock. It is not
 	// a failure, and a client never gets it.
 	ErrSkip = errors.New("reqlock: skip")
 
@@ -121,7 +121,7 @@ func (e *narrower) Error() string { return e.text }
 
 func (e *narrower) Unwrap() error { return e.wide }
 
-// A keyError is an error of the user's key function that is not one of reqlock's.
+// A keyError is an error of a key of the program that is not one of reqlock's.
 type keyError struct{ err error }
 
 func (e *keyError) Error() string { return "reqlock: key function: " + e.err.Error() }

@@ -127,7 +127,7 @@ func TestContextOfOtherEvents(t *testing.T) {
 	closing, cancel := context.WithTimeout(traced(t.Context(), "close"), time.Millisecond)
 	defer cancel()
 	_ = rdb.Close()
-	noError(t, enter(traced(t.Context(), "unlocked"), locks, form{"a": "1"}, core.Named("account", field("a"))))
+	noError(t, enter(traced(t.Context(), "unlocked"), locks, form{"a": "1"}, field("a").Named("account")))
 	_ = locks.Close(closing)
 	_ = lease.Release(t.Context())
 	if got := events.of(core.Warned); len(got) != 2 || traceOf(got[0]) != "check" || traceOf(got[1]) != "" {

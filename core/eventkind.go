@@ -10,7 +10,7 @@ const (
 	// Waiting: a request waits in the queue, because its key is locked.
 	Waiting
 	// Refused: a request did not get its lock; Err says why. If its key could not be read,
-	// Err names the key function, and Key is empty.
+	// Err names the key, and Key is empty.
 	Refused
 	// Released: a holder released its lease. Err is set if Redis did not confirm the
 	// release: then the key may stay locked until its TTL ends.

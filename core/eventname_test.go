@@ -13,7 +13,7 @@ import (
 // was taken.
 func TestEventsHaveTheNameOfTheLock(t *testing.T) {
 	t.Parallel()
-	account, user := core.Named("account", field("a")), core.Named("user", field("b"))
+	account, user := field("a").Named("account"), field("b").Named("user")
 	request := form{"a": "1", "b": "2"}
 	nothing := func(context.Context) error { return nil }
 	leave := func(lease *core.Lease, err error) error { return errors.Join(err, lease.Release(context.Background())) }
@@ -37,16 +37,12 @@ func TestEventsHaveTheNameOfTheLock(t *testing.T) {
 			all, err := l.LockAll(ctx, []string{"k", "j"})
 			return errors.Join(err, all.Release(ctx))
 		}, ",", "view,view"},
-		"Begin": {func(ctx context.Context, l *core.Locker) error { return commit(l.Begin(ctx, "k", nil)) }, "", "view"},
-		"BeginKey": {func(ctx context.Context, l *core.Locker) error {
-			key, _ := account.Read(request)
-			return commit(l.BeginKey(ctx, key.Endpoint("POST", "/"), nil))
-		}, "account", "view"},
+		"Begin":               {func(ctx context.Context, l *core.Locker) error { return commit(l.Begin(ctx, "k", nil)) }, "", "view"},
 		"Enter":               {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, request, account) }, "account", "view"},
 		"Enter, no name":      {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, request, field("a")) }, "", "view"},
 		"Enter, several keys": {func(ctx context.Context, l *core.Locker) error { return enter(ctx, l, request, user, account) }, "account,user", "view,view"},
 		"Enter, equal keys": {func(ctx context.Context, l *core.Locker) error {
-			return enter(ctx, l, request, account, core.Of(func(form) string { return "account:1" }))
+			return enter(ctx, l, request, account, core.Getter(func(form) string { return "account:1" }))
 		}, "account", "view"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +69,7 @@ func TestEventsHaveTheNameOfTheLock(t *testing.T) {
 func TestRefusalsHaveTheNameOfTheLock(t *testing.T) {
 	t.Parallel()
 	locks, events := observed(t, newEmbedded(t), core.WithName("orders"))
-	account := core.Named("account", field("a"))
+	account := field("a").Named("account")
 	lease := lock(t, locks, "account:1")
 	wantError(t, enter(t.Context(), locks, form{"a": "1"}, account), core.ErrBusy)
 	wantError(t, enter(t.Context(), locks, form{}, account), core.ErrNoKey)
@@ -87,10 +83,6 @@ func TestRefusalsHaveTheNameOfTheLock(t *testing.T) {
 		if event.Idempotent != (i == 4) {
 			t.Errorf("refusal %d: attempt %t", i, event.Idempotent)
 		}
-	}
-	locks.ObserveRefused(t.Context(), core.ErrNoKey)
-	if all := events.of(core.Refused); len(all) != 6 || !all[5].Idempotent || all[5].Name != "orders" {
-		t.Errorf("%+v", all)
 	}
 	release(t, lease)
 }

@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
 )
 
 // At most two exports of a tenant run at the same time, in all processes.
-func ExamplePermits() {
+func ExampleKey_Permits() {
 	locks, end := newExample()
 	defer end()
 	ctx := context.Background()
 
 	type export struct{ tenant string }
-	key := core.Permits(2, core.Named("exports", core.Of(func(e export) string { return e.tenant })))
+	key := core.Getter(func(e export) string { return e.tenant }).Named("exports").Permits(2)
 	for range 3 {
 		_, release, err := core.Enter(ctx, locks, export{"acme"}, key)
 		defer release()
@@ -32,14 +33,15 @@ func ExamplePermits() {
 }
 
 // Requests that only read run beside each other, and a request that writes runs alone.
-func ExampleSharedWhen() {
+func ExampleKey_SharedWhen() {
 	locks, end := newExample()
 	defer end()
 	ctx := context.Background()
+	locks = locks.With(core.WithWait(10 * time.Millisecond)) // a writer needs a wait
 
 	type request struct{ account, action string }
 	reads := func(r request) bool { return r.action == "read" }
-	key := core.SharedWhen(reads, core.Named("account", core.Of(func(r request) string { return r.account })))
+	key := core.Getter(func(r request) string { return r.account }).Named("account").SharedWhen(reads)
 
 	_, first, _ := core.Enter(ctx, locks, request{"42", "read"}, key)
 	_, second, err := core.Enter(ctx, locks, request{"42", "read"}, key)
@@ -53,7 +55,7 @@ func ExampleSharedWhen() {
 	third()
 	// Output:
 	// another reader: <nil>
-	// a writer beside them: reqlock: busy
+	// a writer beside them: reqlock: wait timed out
 	// a writer after them: <nil>
 }
 

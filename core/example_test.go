@@ -78,10 +78,10 @@ func ExampleLocker_With() {
 
 func ExampleJoin() {
 	type order struct{ tenant, id string }
-	key := core.Named("order", core.Join(
-		func(o order) (string, error) { return o.tenant, nil },
-		func(o order) (string, error) { return o.id, nil },
-	))
+	key := core.Join(
+		core.Getter(func(o order) string { return o.tenant }).Describe("tenant()", "the tenant"),
+		core.Getter(func(o order) string { return o.id }).Describe("id()", "the id"),
+	).Named("order")
 
 	read, _ := key.Read(order{"acme", "7"})
 	fmt.Println(read.Raw(), read.Name())
@@ -89,14 +89,14 @@ func ExampleJoin() {
 	fmt.Println(err)
 	// Output:
 	// order:4:acme1:7 order
-	// reqlock: no key: Named("order") is empty
+	// reqlock: no key: id() is empty
 }
 
 func ExampleEnter() {
 	locks, end := newExample()
 	defer end()
 	type message struct{ user, text string }
-	byUser := core.Of(func(m message) string { return m.user })
+	byUser := core.Getter(func(m message) string { return m.user })
 
 	handle := func(ctx context.Context, m message) {
 		ctx, release, err := core.Enter(ctx, locks, m, byUser)
@@ -151,7 +151,7 @@ func ExampleWithName() {
 	_ = locks.With(core.WithName("nightly-report")).Do(ctx, "report:2026-11-23", work)
 
 	type order struct{ id string }
-	byOrder := core.Named("order", core.Of(func(o order) string { return o.id }))
+	byOrder := core.Getter(func(o order) string { return o.id }).Named("order")
 	_, release, _ := core.Enter(ctx, locks, order{"7"}, byOrder)
 	release()
 	// Output:
@@ -169,8 +169,8 @@ func ExampleFunc() {
 		}
 		return j.id, nil
 	}
-	byQueue := core.Of(func(j job) string { return j.queue })
-	key := core.Named("job", core.First(core.Func(byID), byQueue))
+	byQueue := core.Getter(func(j job) string { return j.queue })
+	key := core.First(core.KeyOf(byID), byQueue).Named("job")
 
 	for _, j := range []job{{id: "7"}, {queue: "mails"}} {
 		read, err := key.Read(j)

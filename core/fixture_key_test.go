@@ -7,9 +7,9 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// failing returns a described key function that fails.
-func failing(err error) core.KeyFunc[string] {
-	return core.Describe(`Header("X-Account")`, `the header "X-Account"`, func(string) (string, error) { return "", err })
+// failing returns a described key that fails.
+func failing(err error) core.Key[string] {
+	return core.KeyOf(func(string) (string, error) { return "", err }).Describe(`Header("X-Account")`, `the header "X-Account"`)
 }
 
 // accountOf is a key function of a program, without a description.
@@ -18,8 +18,8 @@ func accountOf(string) (string, error) { return "", errors.New("no database") }
 // form is the request of the key tests.
 type form map[string]string
 
-func field(name string) core.KeyFunc[form] {
-	return core.Func(func(f form) (string, error) {
+func field(name string) core.Key[form] {
+	return core.KeyOf(func(f form) (string, error) {
 		switch f[name] {
 		case "!skip":
 			return "", core.ErrSkip
@@ -31,8 +31,8 @@ func field(name string) core.KeyFunc[form] {
 }
 
 // enter enters and leaves at once. It returns the error of Enter.
-func enter[R any, F ~func(R) (K, error), K string | core.RequestKey](ctx context.Context, locks *core.Locker, request R, keys ...F) error {
-	_, done, err := core.Enter(ctx, locks, request, keys...)
+func enter[R any](ctx context.Context, locks *core.Locker, request R, keys ...core.Key[R]) error {
+	_, done, err := core.Enter(ctx, locks, request, core.All(keys...))
 	done() // is never nil
 	return err
 }

@@ -1,92 +1,127 @@
 package core
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"fmt"
+	"errors"
 
-	"github.com/reqlock/reqlock/internal/engine"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// A RequestKey is what a key function has read from a request: the key of a lock, the name that Named
-// has given it, and what Permits or Shared says about it. The zero RequestKey is no key. A RequestKey
-// prints and marshals as a digest, because keys may hold personal data, which must not get
-// into logs by accident.
-type RequestKey struct {
-	raw  string
-	name string // "" unless Named has set it; never part of the key
-	// limit is the limit of Permits, Shared or SharedWhen, if hasLimit is true. Otherwise the
-	// view has the limit.
-	limit    engine.Limit
-	hasLimit bool
-	needWait bool // Enter refuses the key without WithWait
+// A Key says where the lock key of a request comes from, how many requests may hold it, and which
+// requests need it. R is the request of a framework, such as *http.Request. The adapters have
+// functions that return Keys, and KeyOf makes one from a function of your own:
+//
+//	nethttplock.PathValue("id").Named("account").Permits(3)
+//
+// A Key is a value: each method returns a changed copy. The zero Key reads nothing: its methods
+// panic, and so does a middleware that gets it. A Key is safe for concurrent use, and must return
+// the same key for the same request.
+//
+// A request without a key (ErrNoKey) is refused. It never runs without a lock, and shares no lock
+// with other requests without a key. Exception: When, Switch and ErrSkip say that a request needs
+// no lock.
+type Key[R any] struct{ node bridge.Node[R] }
+
+// KeyOf makes a Key from a function of your own. It must be safe for concurrent use. An empty
+// string is ErrNoKey. If the error is ErrSkip, the request runs without a lock. Any other error
+// refuses the request; if that error has a method StatusCode() int, the method returns the status
+// of the answer. The errors name the function. A nil function panics.
+func KeyOf[R any](read func(R) (string, error)) Key[R] {
+	must(read != nil, "KeyOf needs a function")
+	name := functionOf(read)
+	return keyOf(bridge.About{Text: "KeyOf(" + name + ")", Call: name}, func(_ bridge.Env, r R) (lockKey, error) {
+		key, err := read(r)
+		return lockKey{Raw: key}, err
+	})
 }
 
-// NewKey returns a Key without a name and without permits. A key function of your own that
-// calls another one returns a Key, and so needs it for the keys that it makes itself. An empty
-// key is ErrNoKey.
-func NewKey(key string) RequestKey { return RequestKey{raw: key} }
-
-// Raw returns the key itself, as Lock takes it.
-func (k RequestKey) Raw() string { return k.raw }
-
-// Name returns the name of the outermost Named, or "" if there is none. Events have it: see
-// Event.Name.
-func (k RequestKey) Name() string { return k.name }
-
-// Endpoint returns the key that the Idempotent middlewares give to BeginKey: the EndpointKey
-// of the key, with the same name and permits. It is for an adapter of your own.
-func (k RequestKey) Endpoint(method, route string) RequestKey {
-	k.raw = EndpointKey(method, route, k.raw)
-	return k
+// Getter makes a Key from a function that cannot fail, such as a method of the request. An empty
+// string is ErrNoKey. A nil function panics.
+func Getter[R any](get func(R) string) Key[R] {
+	must(get != nil, "Getter needs a function")
+	return KeyOf(func(r R) (string, error) { return get(r), nil }).Describe("Getter("+functionOf(get)+")", "")
 }
 
-// Options returns the options with which Lock and Do lock the key as a middleware does, if
-// Permits, Shared or SharedWhen is around its key function:
-//
-//	locks.With(key.Options()...).Do(ctx, key.Raw(), fn)
-//
-// It returns nil if the key is locked as the Locker says.
-func (k RequestKey) Options() []Option {
+// keyOf makes a Key that reads one key. An empty key is ErrNoKey.
+func keyOf[R any](about bridge.About, read func(bridge.Env, R) (lockKey, error)) Key[R] {
+	return Key[R]{bridge.Node[R]{About: &about, Read: func(env bridge.Env, r R) (lockKey, error) {
+		key, err := read(env, r)
+		if err == nil && key.Raw == "" {
+			err = ErrNoKey
+		}
+		return key, err
+	}}}
+}
+
+// Describe names a key in its errors. call is how the program writes it, such as `session()`. part
+// says what a client has to mend, such as `the header "X-Account"`: Refusal.Part has it. Neither
+// may contain anything from the request. part is "" where a client cannot mend it. The last call
+// counts. The keys of the adapters are described. Of a key that is combined from others, such as a
+// Join, errors name the part that failed.
+func (k Key[R]) Describe(call, part string) Key[R] {
+	return k.each("Describe", func(node bridge.Node[R]) bridge.Node[R] {
+		about := *node.About
+		about.Text, about.Call, about.Part = call, call, part
+		node.About = &about
+		return node
+	})
+}
+
+// Read returns the key of one request, for tests and for code outside a middleware. An empty key is
+// ErrNoKey. The error names the key, and RefusalOf returns a Refusal for it, except for ErrSkip.
+// Several keys (All) and the zero Key are other errors. At most 1 MiB of a body is read, whatever
+// WithMaxBody says.
+func (k Key[R]) Read(r R) (RequestKey, error) {
 	switch {
-	case !k.hasLimit:
-		return nil
-	case k.limit > engine.Exclusive:
-		return []Option{WithPermits(int(k.limit))}
-	default:
-		return []Option{WithShared(k.limit == engine.Unlimited)}
+	case k.node.About == nil:
+		return RequestKey{}, errors.New("reqlock: Read: the Key is the zero Key")
+	case k.node.All != nil:
+		return RequestKey{}, errors.New("reqlock: Read: the Key is several keys of All")
 	}
+	key, err := readNode(k.node, bridge.Env{MaxBody: bridge.DefaultMaxBody}, r)
+	return RequestKey{key}, KeyError(err)
 }
 
-// NeedWait returns the key for a request that must not be refused at once if its key is held:
-// Enter refuses the request on a Locker without WithWait, or with WithWait(0). The SharedReads
-// of the adapters return such a key. It is for an adapter of your own.
-func (k RequestKey) NeedWait() RequestKey {
-	k.needWait = true
-	return k
+// String returns the key as a program writes it: `PathValue("id").Named("account")`.
+func (k Key[R]) String() string {
+	if k.node.About == nil {
+		return "the zero Key"
+	}
+	return k.node.About.Text
 }
 
-// String returns the first 12 hex digits of the key's SHA-256, as EventKey does.
-func (k RequestKey) String() string { return EventKey{k.raw}.String() }
-
-// GoString returns the same as String, for %#v.
-func (k RequestKey) GoString() string { return k.String() }
-
-// MarshalText returns the same as String.
-func (k RequestKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// EndpointKey returns the key that the Idempotent middlewares give to Begin. ReadRecord and
-// Resolve take it. It is for an adapter of your own: the functions EndpointKey of the adapters
-// make the key from what a client has sent. For HTTP, the arguments are the method, the pattern
-// of the route as the framework writes it, and the key that the middleware's key function
-// returns. For gRPC they are "", the full method, and the key.
-//
-// The result is a digest. So the client's key cannot be read by accident in Redis, and the
-// same key on two endpoints makes two keys.
-func EndpointKey(method, route, key string) string {
-	digest := sha256.New()
-	for _, part := range [...]string{"1", method, route, key} {
-		fmt.Fprintf(digest, "%d:%s", len(part), part)
+// readNode reads the key of one request. Its errors are described.
+func readNode[R any](node bridge.Node[R], env bridge.Env, r R) (lockKey, error) {
+	key, err := node.Read(env, r)
+	if err != nil {
+		return lockKey{}, described(err, node.About)
 	}
-	return base64.RawURLEncoding.EncodeToString(digest.Sum(nil))
+	return key, nil
+}
+
+// each changes each of the keys: the one key, or those of All. It panics for the zero Key.
+func (k Key[R]) each(method string, change func(bridge.Node[R]) bridge.Node[R]) Key[R] {
+	must(k.node.About != nil, method+" of the zero Key")
+	if k.node.All == nil {
+		return Key[R]{change(k.node)}
+	}
+	keys := make([]Key[R], len(k.node.All))
+	for i, node := range k.node.All {
+		keys[i] = Key[R]{change(node)}
+	}
+	return All(keys...)
+}
+
+// with changes what the key has read, by a method with these arguments. The description stays.
+func (k Key[R]) with(method, arguments string, change func(r R, key lockKey) lockKey) Key[R] {
+	return k.each(method, func(node bridge.Node[R]) bridge.Node[R] {
+		about, read := *node.About, node.Read
+		about.Text += "." + method + "(" + arguments + ")"
+		return bridge.Node[R]{About: &about, Read: func(env bridge.Env, r R) (lockKey, error) {
+			key, err := read(env, r)
+			if err != nil {
+				return lockKey{}, err
+			}
+			return change(r, key), nil
+		}}
+	})
 }

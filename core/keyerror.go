@@ -5,59 +5,23 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// Describe names a key function in its errors. call is how the program calls it, such as
-// `PathValue("ID")`. part says what a client has to mend, such as `the header "X-Account"`:
-// Refusal.Part has it, so neither may contain anything from the request. part is "" where a
-// client cannot mend it. The key functions of the adapters are described.
-//
-// If the key function calls a described one and returns its error, that description counts.
-func Describe[R any, K string | RequestKey](call, part string, key func(R) (K, error)) KeyFunc[R] {
-	must(key != nil, "Describe needs a key function")
-	return func(r R) (RequestKey, error) {
-		k, err := callKey(key, r)
-		if err != nil {
-			return RequestKey{}, described(err, call, part)
-		}
-		return k, nil
-	}
-}
-
-// described adds a description to an error that has none, or only the name of a function. It
-// returns ErrSkip, and an error of a key function that will be called again, unchanged.
-func described(err error, call, part string) error {
-	if errors.Is(err, ErrSkip) || isPending(err) {
-		return err
-	}
+// described adds the description of a key to an error that has none. It returns ErrSkip unchanged.
+func described(err error, about *bridge.About) error {
 	var inner *keyPartError
-	if errors.As(err, &inner) {
-		if !inner.isName || error(inner) != err { //nolint:errorlint // a wrapped one has a text of the program
-			return err
-		}
-		err = inner.err
-	}
-	return &keyPartError{call: call, part: part, err: err}
-}
-
-// withName adds the name of its function to an error that has no description. A description
-// that comes later replaces the name.
-func withName(err error, function string) error {
-	if errors.Is(err, ErrSkip) || isPending(err) {
+	if about.Call == "" || errors.Is(err, ErrSkip) || errors.As(err, &inner) {
 		return err
 	}
-	var inner *keyPartError
-	if errors.As(err, &inner) {
-		return err
-	}
-	return &keyPartError{call: function, err: err, isName: true}
+	return &keyPartError{call: about.Call, part: about.Part, err: err}
 }
 
-// A keyPartError is an error of a key function with its description.
+// A keyPartError is an error of a key with its description.
 type keyPartError struct {
 	call, part string
 	err        error
-	isName     bool // call is only the name of a function
 }
 
 // Error returns the text of the error with the call in it.
@@ -81,18 +45,32 @@ func (e *keyPartError) Error() string {
 	return e.call + ": " + text
 }
 
-// Unwrap returns the error of the key function.
+// Unwrap returns the error of reading the key.
 func (e *keyPartError) Unwrap() error { return e.err }
-
-// isPending reports whether the key function will be called again for the same request, so
-// that its error refuses nothing. An adapter's error says so by this method.
-func isPending(err error) bool {
-	var pending interface{ ReqlockPending() }
-	return errors.As(err, &pending)
-}
 
 // functionOf returns the name of a function without the path of its package: "main.keyOf".
 func functionOf(f any) string {
 	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// KeyError converts an error of a key, or another error of reading a request, to an error for which
+// RefusalOf returns a refusal. It returns nil and ErrSkip unchanged.
+func KeyError(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, kind := range [...]error{ErrSkip, ErrNoKey, ErrInvalidKey, ErrBodyTooLarge} {
+		if errors.Is(err, kind) {
+			return err
+		}
+	}
+	return &keyError{err}
+}
+
+// must panics with the message unless ok is true. It is for mistakes of the programmer.
+func must(ok bool, message string) {
+	if !ok {
+		panic("reqlock: " + message)
+	}
 }

@@ -14,9 +14,9 @@ import (
 // acquireAll takes the lock of each key once, in byte order, so that callers do not
 // deadlock. One wait covers all keys. If a lock is refused, acquireAll releases the locks
 // that it has taken. LeaseFromContext finds the lease of the first key. An empty key takes no
-// lock: it is that of a key function that was skipped.
-func acquireAll[K string | RequestKey](ctx context.Context, l *Locker, keys []K, wait time.Duration) (*LeaseSet, error) {
-	var few [4]RequestKey // avoids an allocation for most requests
+// lock: it is that of a key that was skipped.
+func acquireAll[K string | lockKey](ctx context.Context, l *Locker, keys []K, wait time.Duration) (*LeaseSet, error) {
+	var few [4]lockKey // avoids an allocation for most requests
 	all, err := l.acquireInOrder(ctx, inLockOrder(l, few[:0], keys), wait)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func acquireAll[K string | RequestKey](ctx context.Context, l *Locker, keys []K,
 
 // acquireInOrder takes the locks of the keys, one after the other. A mistake in any of them is
 // refused before the first wait.
-func (l *Locker) acquireInOrder(ctx context.Context, keys []RequestKey, wait time.Duration) (*LeaseSet, error) {
+func (l *Locker) acquireInOrder(ctx context.Context, keys []lockKey, wait time.Duration) (*LeaseSet, error) {
 	if len(keys) > 1 {
 		for _, key := range keys {
 			if _, err := l.findOuter(ctx, key); err != nil {
@@ -67,28 +67,28 @@ func (l *Locker) acquireInOrder(ctx context.Context, keys []RequestKey, wait tim
 // inLockOrder appends each key once to the empty slice, in byte order, without empty keys. Of
 // equal keys it takes the one that excludes most, because a lease of the others would nest in
 // its lease. If they exclude the same, it takes the first one.
-func inLockOrder[K string | RequestKey](l *Locker, ordered []RequestKey, keys []K) []RequestKey {
+func inLockOrder[K string | lockKey](l *Locker, ordered []lockKey, keys []K) []lockKey {
 	for _, key := range keys {
-		if k := keyOf(key); k.raw != "" {
+		if k := lockKeyOf(key); k.Raw != "" {
 			ordered = append(ordered, k)
 		}
 	}
 	if len(ordered) < 2 {
 		return ordered
 	}
-	slices.SortStableFunc(ordered, func(a, b RequestKey) int {
-		return cmp.Or(strings.Compare(a.raw, b.raw), compareLimits(l.limitOf(a), l.limitOf(b)))
+	slices.SortStableFunc(ordered, func(a, b lockKey) int {
+		return cmp.Or(strings.Compare(a.Raw, b.Raw), compareLimits(l.limitOf(a), l.limitOf(b)))
 	})
-	return slices.CompactFunc(ordered, func(a, b RequestKey) bool { return a.raw == b.raw })
+	return slices.CompactFunc(ordered, func(a, b lockKey) bool { return a.Raw == b.Raw })
 }
 
 // listInOrder sets the lease of each key, and makes the lease of the first key the one that
 // LeaseFromContext finds.
-func listInOrder[K string | RequestKey](s *LeaseSet, keys []K) {
+func listInOrder[K string | lockKey](s *LeaseSet, keys []K) {
 	s.named = make([]*Lease, len(keys))
 	var main *Lease
 	for i, key := range keys {
-		s.named[i] = s.Lease(keyOf(key).raw)
+		s.named[i] = s.Lease(lockKeyOf(key).Raw)
 		if main == nil {
 			main = s.named[i]
 		}

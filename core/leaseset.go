@@ -40,7 +40,7 @@ type LeaseSet struct {
 func (l *Locker) LockAll(ctx context.Context, keys []string) (*LeaseSet, error) {
 	if len(keys) == 0 || slices.Contains(keys, "") {
 		err := &Error{Kind: ErrNoKey}
-		l.observeRefused(ctx, RequestKey{}, false, err)
+		l.observeRefused(ctx, lockKey{}, false, err)
 		return nil, err
 	}
 	return acquireAll(ctx, l, keys, l.waitOr(waitForever))

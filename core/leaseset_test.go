@@ -38,7 +38,7 @@ func TestLeasesFollowTheOrderOfTheKeyFunctions(t *testing.T) {
 		"both are skipped": {form{"from": "!skip", "to": "!skip"}, []string{"", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, done, err := core.Enter(t.Context(), locks, test.request, field("from"), field("to"))
+			ctx, done, err := core.Enter(t.Context(), locks, test.request, core.All(field("from"), field("to")))
 			noError(t, err)
 			defer done()
 			leases := core.LeasesFromContext(ctx)
@@ -63,7 +63,7 @@ func TestLeasesAreThoseOfTheInnermostLock(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	wantLeases(t, core.LeasesFromContext(t.Context()))
-	outer, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, field("b"), field("a"))
+	outer, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "2"}, core.All(field("b"), field("a")))
 	noError(t, err)
 	defer done()
 	type ctxKey struct{}
@@ -102,7 +102,7 @@ func TestLeasesOfRunWithoutLockAreNil(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "!skip"}, field("a"), field("b"))
+	ctx, done, err := core.Enter(t.Context(), locks, form{"a": "1", "b": "!skip"}, core.All(field("a"), field("b")))
 	defer done()
 	wantLeases(t, core.LeasesFromContext(ctx), "", "")
 	noError(t, err)
@@ -205,23 +205,23 @@ func TestEqualKeysTakeTheStrictestLimitOnce(t *testing.T) {
 	a, b := field("a"), field("b")
 	same := form{"a": "k", "b": "k"}
 	for name, test := range map[string]struct {
-		keys   []core.KeyFunc[form]
+		keys   []core.Key[form]
 		want   int
 		shared bool
 	}{
-		"alone beats shared":       {[]core.KeyFunc[form]{core.Shared(a), b}, 1, false},
-		"in each order":            {[]core.KeyFunc[form]{a, core.Shared(b)}, 1, false},
-		"alone beats permits":      {[]core.KeyFunc[form]{core.Permits(3, a), b}, 1, false},
-		"permits beat shared":      {[]core.KeyFunc[form]{core.Shared(a), core.Permits(3, b)}, 3, true},
-		"fewer permits beat more":  {[]core.KeyFunc[form]{core.Permits(3, a), core.Permits(2, b)}, 2, true},
-		"one permit beats several": {[]core.KeyFunc[form]{core.Permits(1, a), core.Permits(2, b)}, 1, true},
+		"alone beats shared":       {[]core.Key[form]{a.Shared(), b}, 1, false},
+		"in each order":            {[]core.Key[form]{a, b.Shared()}, 1, false},
+		"alone beats permits":      {[]core.Key[form]{a.Permits(3), b}, 1, false},
+		"permits beat shared":      {[]core.Key[form]{a.Shared(), b.Permits(3)}, 3, true},
+		"fewer permits beat more":  {[]core.Key[form]{a.Permits(3), b.Permits(2)}, 2, true},
+		"one permit beats several": {[]core.Key[form]{a.Permits(1), b.Permits(2)}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, locks *core.Locker) {
 				held := 0
 				for range 4 {
-					ctx, done, err := core.Enter(t.Context(), locks, same, test.keys...)
+					ctx, done, err := core.Enter(t.Context(), locks, same, core.All(test.keys...))
 					defer done()
 					if err != nil {
 						wantError(t, err, core.ErrBusy)

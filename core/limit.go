@@ -10,9 +10,9 @@ import (
 
 // limitOf returns the limit of a key's leases: that of the key if it has one, or else that of
 // the view.
-func (l *Locker) limitOf(key RequestKey) engine.Limit {
-	if key.hasLimit {
-		return key.limit
+func (l *Locker) limitOf(key lockKey) engine.Limit {
+	if key.HasLimit {
+		return engine.Limit(key.Limit)
 	}
 	return l.settings.limit
 }
@@ -52,17 +52,10 @@ func (s *settings) whyNotShared(limit engine.Limit) string {
 	return ""
 }
 
-// sharedAttempt says why an idempotent request with the key is refused.
-func sharedAttempt(key RequestKey) error {
-	if key.hasLimit {
-		return KeyError(fmt.Errorf("%s: %w", nameOfLimit(key.limit), errSharedAttempt))
-	}
-	return fmt.Errorf("reqlock: Begin: WithPermits or WithShared: %w", errSharedAttempt)
-}
+// errSharedAttempt refuses an idempotent request of a view that shares its locks.
+var errSharedAttempt = errors.New("reqlock: Begin: WithPermits or WithShared: an idempotent request has its key alone: leave it out")
 
-var errSharedAttempt = errors.New("an idempotent request has its key alone: leave it out")
-
-// nameOfLimit returns the name of the key function that sets a limit.
+// nameOfLimit returns the name of the method of a Key that sets a limit.
 func nameOfLimit(limit engine.Limit) string {
 	if limit == engine.Unlimited {
 		return "Shared"

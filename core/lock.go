@@ -8,7 +8,7 @@ import (
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// maxKeyLen is the largest length of a key, in bytes. The adapters' key functions have much
+// maxKeyLen is the largest length of a key, in bytes. The adapters' keys have much
 // smaller limits for the parts of a request. Package keyspace has the same limit for hints.
 const maxKeyLen = 4096
 
@@ -33,13 +33,13 @@ const maxKeyLen = 4096
 // A caller that holds one lock and takes another can wait for ever: see "Deadlocks" in the
 // package comment.
 func (l *Locker) Lock(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, RequestKey{raw: key}, l.waitOr(engine.WaitForever), &Lease{})
+	return l.acquire(ctx, lockKey{Raw: key}, l.waitOr(engine.WaitForever), &Lease{})
 }
 
 // TryLock takes the lock of a key if the lock is free. It does not wait for a release. It
 // returns the same results as Lock.
 func (l *Locker) TryLock(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, RequestKey{raw: key}, 0, &Lease{})
+	return l.acquire(ctx, lockKey{Raw: key}, 0, &Lease{})
 }
 
 // waitOr returns the wait of WithWait, or the fallback if it is not set.
@@ -52,7 +52,7 @@ func (l *Locker) waitOr(fallback time.Duration) time.Duration {
 
 // acquire takes the lock of one key within the wait. It fills in the empty lease and returns
 // it.
-func (l *Locker) acquire(ctx context.Context, key RequestKey, wait time.Duration, lease *Lease) (*Lease, error) {
+func (l *Locker) acquire(ctx context.Context, key lockKey, wait time.Duration, lease *Lease) (*Lease, error) {
 	outer, err := l.findOuter(ctx, key)
 	switch {
 	case err != nil:
@@ -68,24 +68,24 @@ func (l *Locker) acquire(ctx context.Context, key RequestKey, wait time.Duration
 
 // findOuter returns the lease of the caller in which a lease of the key nests, or nil if there
 // is none. The error refuses a key that no wait can grant, because of a mistake in the program.
-func (l *Locker) findOuter(ctx context.Context, key RequestKey) (*Lease, error) {
-	if err := checkKey(key.raw); err != nil {
+func (l *Locker) findOuter(ctx context.Context, key lockKey) (*Lease, error) {
+	if err := checkKey(key.Raw); err != nil {
 		l.observeRefused(ctx, key, false, err)
 		return nil, err
 	}
 	limit := l.limitOf(key)
-	if key.hasLimit {
+	if key.HasLimit {
 		if err := l.settings.checkKeyLimit(limit); err != nil {
 			l.observeRefused(ctx, key, false, err)
 			return nil, err
 		}
 	}
-	outer := heldLease(ctx, l, key.raw)
+	outer := heldLease(ctx, l, key.Raw)
 	if outer != nil {
 		if err := l.checkUpgrade(outer, limit); err != nil {
 			return nil, l.refuseMistake(ctx, key, false, err)
 		}
-	} else if hidesLease(ctx, l, key.raw) {
+	} else if hidesLease(ctx, l, key.Raw) {
 		return nil, l.refuseMistake(ctx, key, false, &Error{Kind: ErrHiddenLease})
 	}
 	return outer, nil
@@ -94,10 +94,10 @@ func (l *Locker) findOuter(ctx context.Context, key RequestKey) (*Lease, error) 
 // take takes the lock of one key from the engine and fills in the empty lease. The attempt
 // is nil for a plain lock. parent is the parent of the lease's context. The error is an error
 // of the engine.
-func (l *Locker) take(ctx, parent context.Context, key RequestKey, wait time.Duration, a *engine.Attempt, lease *Lease) error {
+func (l *Locker) take(ctx, parent context.Context, key lockKey, wait time.Duration, a *engine.Attempt, lease *Lease) error {
 	outer, _ := LeaseFromContext(ctx) // calls the context, so it comes before the grant
 	hold, err := l.engine.Acquire(ctx, engine.Request{
-		Key:        key.raw,
+		Key:        key.Raw,
 		Limit:      l.limitOf(key),
 		Name:       l.nameOf(key),
 		TTL:        l.settings.ttl,
@@ -115,13 +115,13 @@ func (l *Locker) take(ctx, parent context.Context, key RequestKey, wait time.Dur
 	if err != nil {
 		return err
 	}
-	lease.locker, lease.key, lease.hold, lease.parent = l, key.raw, hold, outer
+	lease.locker, lease.key, lease.hold, lease.parent = l, key.Raw, hold, outer
 	return nil
 }
 
 // refuseMistake refuses a lock because of a mistake in the program. It sends a Refused event,
 // since the engine does not see the request.
-func (l *Locker) refuseMistake(ctx context.Context, key RequestKey, attempt bool, err *Error) error {
+func (l *Locker) refuseMistake(ctx context.Context, key lockKey, attempt bool, err *Error) error {
 	event := l.eventOf(Refused, key, err)
 	event.Idempotent = attempt
 	l.settings.notifyFrom(ctx, event)

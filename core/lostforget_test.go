@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -29,7 +30,7 @@ func TestForgetWhoseReplyIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, proxy, rdb := behindProxy(t)
-			locks, direct := newLocker(t, rdb), newLocker(t, server.Client(t))
+			locks, direct := newLocker(t, rdb, core.WithCommandTimeout(20*time.Second)), newLocker(t, server.Client(t))
 			wantError(t, direct.Resolve(t.Context(), "loads the script", core.NotDone(), anAttempt(t)), core.ErrNotFound)
 			seen := interrupted(t, direct, "k")
 			sendFirst, _ := proxy.HoldCommand(redistest.Named("EVALSHA"))

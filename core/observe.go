@@ -140,29 +140,29 @@ func (s *settings) notifyFrom(ctx context.Context, event Event) {
 }
 
 // nameOf returns the name that the events of a key have.
-func (l *Locker) nameOf(key RequestKey) string {
+func (l *Locker) nameOf(key lockKey) string {
 	if l.settings.name != "" {
 		return l.settings.name
 	}
-	return key.name
+	return key.Name
 }
 
 // eventOf returns an event about a request that the engine does not see.
-func (l *Locker) eventOf(kind EventKind, key RequestKey, err error) Event {
-	return Event{Kind: kind, Key: EventKey{key.raw}, Name: l.nameOf(key), Shared: l.limitOf(key).IsShared(), Err: err}
+func (l *Locker) eventOf(kind EventKind, key lockKey, err error) Event {
+	return Event{Kind: kind, Key: EventKey{key.Raw}, Name: l.nameOf(key), Shared: l.limitOf(key).IsShared(), Err: err}
 }
 
 // observeUnread sends a Refused event for a request whose key could not be read. It ignores
-// nil, ErrSkip, and a key function that will be called again.
+// nil and ErrSkip.
 func (l *Locker) observeUnread(ctx context.Context, err error, attempt bool) {
-	if err != nil && !errors.Is(err, ErrSkip) && !isPending(err) {
-		l.observeRefused(ctx, RequestKey{}, attempt, err)
+	if err != nil && !errors.Is(err, ErrSkip) {
+		l.observeRefused(ctx, lockKey{}, attempt, err)
 	}
 }
 
 // observeRefused sends a Refused event for a request that cannot have its key. The key itself
 // is not in the event.
-func (l *Locker) observeRefused(ctx context.Context, key RequestKey, attempt bool, err error) {
+func (l *Locker) observeRefused(ctx context.Context, key lockKey, attempt bool, err error) {
 	event := l.eventOf(Refused, key, err)
 	event.Key, event.Idempotent = EventKey{}, attempt
 	l.settings.notifyFrom(ctx, event)
@@ -170,9 +170,9 @@ func (l *Locker) observeRefused(ctx context.Context, key RequestKey, attempt boo
 
 // observeUnlocked sends an Unlocked event for each key of a request that runs without locks,
 // except for empty keys.
-func observeUnlocked[K string | RequestKey](ctx context.Context, l *Locker, keys []K, err error) {
+func observeUnlocked[K string | lockKey](ctx context.Context, l *Locker, keys []K, err error) {
 	for _, key := range keys {
-		if k := keyOf(key); k.raw != "" {
+		if k := lockKeyOf(key); k.Raw != "" {
 			l.settings.notifyFrom(ctx, l.eventOf(Unlocked, k, err))
 		}
 	}

@@ -49,7 +49,7 @@ var entrances = map[string]func(ctx context.Context, locks *core.Locker) error{
 		return leases.Release(ctx)
 	},
 	"Enter": func(ctx context.Context, locks *core.Locker) error {
-		_, done, err := core.Enter(ctx, locks, form{"a": "k", "b": "j"}, field("a"), field("b"))
+		_, done, err := core.Enter(ctx, locks, form{"a": "k", "b": "j"}, core.All(field("a"), field("b")))
 		defer done()
 		time.Sleep(4 * observedTTL)
 		return err

@@ -60,7 +60,7 @@ func WithFreeOnFailure() Option {
 // otherwise its calls are refused with INTERNAL.
 //
 // fingerprint should return few bytes, such as a digest of the relevant fields. Its error refuses
-// the request as an error of a KeyFunc does. It must be safe for concurrent use. If you change the
+// the request as an error of a Key does. It must be safe for concurrent use. If you change the
 // fingerprint, copies of earlier requests are refused. A nil fingerprint is an error. Middlewares
 // that only lock refuse the option.
 //

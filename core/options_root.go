@@ -99,7 +99,7 @@ func WithOpenCommits(count, bytes int) Option {
 // of event is reported to the other observers, as Warned, and to slog.Default, with the stack. The
 // end of the goroutine, by runtime.Goexit or t.FailNow, counts as a panic. It cannot be caught, so
 // it also releases the lock of a request that it ends. A panic of any other function that the
-// program passes, such as a key function or a handler, ends the lock and goes on.
+// program passes, such as the function of a key, or a handler, ends the lock and goes on.
 //
 // Only New and NewQuorum accept this option.
 func WithObserver(observe func(Event)) Option {

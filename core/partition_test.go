@@ -202,7 +202,7 @@ func TestPartitionDelaysSeveralKeysAsOne(t *testing.T) {
 		}
 	}
 	request := form{"a": "1", "b": "2", "c": "3", "d": "4"}
-	_, done, err := core.Enter(t.Context(), locks, request, field("a"), field("b"), field("c"), field("d"))
+	_, done, err := core.Enter(t.Context(), locks, request, core.All(field("a"), field("b"), field("c"), field("d")))
 	noError(t, err)
 	proxy.Partition()
 	within("the release", done)

@@ -137,12 +137,12 @@ func retryAfter(e *Error) time.Duration {
 	return e.RetryAfter
 }
 
-// limitOf returns the result of the method BodyLimit() int64 of an error, or 0 if there is no
+// limitOf returns the result of the method MaxBody() int64 of an error, or 0 if there is no
 // such method.
 func limitOf(err error) int64 {
-	var limited interface{ BodyLimit() int64 }
+	var limited interface{ MaxBody() int64 }
 	if errors.As(err, &limited) {
-		return max(limited.BodyLimit(), 0)
+		return max(limited.MaxBody(), 0)
 	}
 	return 0
 }

@@ -19,7 +19,7 @@ func (t teapot) StatusCode() int { return int(t) }
 
 // keyError returns the error of reading a key whose function fails with err.
 func keyError(err error) error {
-	_, got := core.Func(func(struct{}) (string, error) { return "", err }).Read(struct{}{})
+	_, got := core.KeyOf(func(struct{}) (string, error) { return "", err }).Read(struct{}{})
 	return got
 }
 

@@ -2,67 +2,66 @@ package core
 
 import (
 	"fmt"
+	"strconv"
 
+	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
 // Permits lets at most n requests hold the key at the same time, in all processes:
 //
-//	nethttplock.Middleware(locks, core.Permits(5, core.Named("exports", nethttplock.PathValue("tenant"))))
+//	nethttplock.Middleware(locks, nethttplock.PathValue("tenant").Named("exports").Permits(5))
 //
 // Each request holds one of n permits. Without WithWait, a request that finds no free permit
 // gets ErrBusy. Processes that give different numbers, as during a deploy, each obey their own
 // number. See WithPermits, which does the same for Lock and Do, for what permits do with other
 // options.
 //
-// The number belongs to the key and is not part of it. The functions of this package that
-// return the key of one function keep it, in any order: Named around Permits and Permits around
-// Named mean the same. Of several Permits, Shared and SharedWhen around one key, the outermost
-// one counts. Join refuses parts with them. A key with a number does not use WithPermits and
-// WithShared of its Locker.
-//
-// An n below 1 or above 999,999,999 panics.
-func Permits[R any, K string | RequestKey](n int, key func(R) (K, error)) KeyFunc[R] {
+// The number belongs to the key and is not part of it. Of several calls of Permits, Shared and
+// SharedWhen the last one counts. A key with a number does not use WithPermits and WithShared of its
+// Locker. An n below 1 or above 999,999,999 panics.
+func (k Key[R]) Permits(n int) Key[R] {
 	must(isPermits(n), fmt.Sprintf("Permits: %d is not from 1 to %d", n, engine.MaxLimit))
-	must(key != nil, "Permits needs a key function")
-	return withLimit(engine.Limit(n), key)
+	return k.limited("Permits", strconv.Itoa(n), false, func(R) engine.Limit { return engine.Limit(n) })
 }
 
 // Shared lets any number of requests hold the key at the same time, except beside a request
 // that locks the key without Shared: the lock of readers and writers. Requests with Shared are
-// the readers. See WithShared, which does the same for Lock and Do, and Permits, which combines
-// with other key functions in the same way.
-func Shared[R any, K string | RequestKey](key func(R) (K, error)) KeyFunc[R] {
-	must(key != nil, "Shared needs a key function")
-	return withLimit(engine.Unlimited, key)
+// the readers. See WithShared, which does the same for Lock and Do.
+func (k Key[R]) Shared() Key[R] {
+	return k.limited("Shared", "", false, func(R) engine.Limit { return engine.Unlimited })
 }
 
-// SharedWhen is Shared for the requests for which the condition is true. All other requests
-// lock the key alone. Set WithWait: a request that may not wait, and wants the key alone, is
-// refused as long as there are requests that share it.
-func SharedWhen[R any, K string | RequestKey](condition func(R) bool, key func(R) (K, error)) KeyFunc[R] {
+// SharedWhen is Shared for the requests for which the condition is true. All other requests lock
+// the key alone:
+//
+//	nethttplock.Middleware(locks, nethttplock.PathValue("id").Named("report").SharedWhen(nethttplock.IsRead), core.WithWait(2*time.Second))
+//
+// A request that wants the key alone waits for those that share it, and later ones that share it
+// wait for that request. If it might not wait, it could be refused for ever, because there is
+// always one that shares the key. So a middleware panics without WithWait above 0, and Enter
+// refuses the request. A nil condition panics.
+func (k Key[R]) SharedWhen(condition func(R) bool) Key[R] {
 	must(condition != nil, "SharedWhen needs a condition")
-	must(key != nil, "SharedWhen needs a key function")
-	shared, alone := withLimit(engine.Unlimited, key), withLimit(engine.Exclusive, key)
-	return func(r R) (RequestKey, error) {
+	return k.limited("SharedWhen", functionOf(condition), true, func(r R) engine.Limit {
 		if condition(r) {
-			return shared(r)
+			return engine.Unlimited
 		}
-		return alone(r)
-	}
+		return engine.Exclusive
+	})
 }
 
-// withLimit returns a key function that sets the limit of the key.
-func withLimit[R any, K string | RequestKey](limit engine.Limit, key func(R) (K, error)) KeyFunc[R] {
-	plain := Func(key)
-	return func(r R) (RequestKey, error) {
-		k, err := callKey(plain, r)
-		if err != nil {
-			return RequestKey{}, err
-		}
-		k.limit, k.hasLimit = limit, true
-		return k, nil
-	}
+// limited sets the limit of the key.
+func (k Key[R]) limited(method, arguments string, needsWait bool, limit func(R) engine.Limit) Key[R] {
+	limited := k.with(method, arguments, func(r R, key lockKey) lockKey {
+		key.Limit, key.HasLimit = int(limit(r)), true
+		return key
+	})
+	limited = limited.each(method, func(node bridge.Node[R]) bridge.Node[R] {
+		node.About.HasLimit, node.About.NeedsWait = true, needsWait
+		return node
+	})
+	return limited
 }
 
 // isPermits reports whether Permits and WithPermits accept a number.

@@ -10,10 +10,11 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// enterUntilBusy enters with the key function, at most five times, and returns how many
+// enterUntilBusy enters with the key, at most five times, and returns how many
 // requests held the key at the same time.
-func enterUntilBusy(t *testing.T, locks *core.Locker, key core.KeyFunc[form], f form) (held int) {
+func enterUntilBusy(t *testing.T, locks *core.Locker, key core.Key[form], f form) (held int) {
 	t.Helper()
+	locks = locks.With(core.WithWait(time.Millisecond)) // SharedWhen needs one
 	for range 5 {
 		_, done, err := core.Enter(t.Context(), locks, f, key)
 		defer done()
@@ -27,41 +28,39 @@ func enterUntilBusy(t *testing.T, locks *core.Locker, key core.KeyFunc[form], f 
 }
 
 // Permits and Shared stay with a key in each composition.
-func TestKeyFunctionsKeepPermits(t *testing.T) {
+func TestKeysKeepPermits(t *testing.T) {
 	t.Parallel()
 	const all = 5
-	a, plain := field("a"), func(f form) (string, error) { return f["a"], nil }
+	a := field("a")
 	yes, no := func(form) bool { return true }, func(form) bool { return false }
-	own := func(f form) (core.RequestKey, error) { return core.Permits(2, a)(f) }
 	for name, test := range map[string]struct {
-		key  core.KeyFunc[form]
+		key  core.Key[form]
 		want int
 	}{
-		"no mode":                 {a, 1},
-		"permits":                 {core.Permits(2, a), 2},
-		"one permit":              {core.Permits(1, a), 1},
-		"shared":                  {core.Shared(a), all},
-		"shared when true":        {core.SharedWhen(yes, a), all},
-		"shared when false":       {core.SharedWhen(no, a), 1},
-		"plain function":          {core.Permits(3, plain), 3},
-		"shared plain function":   {core.Shared(plain), all},
-		"own function":            {own, 2},
-		"named permits":           {core.Named("n", core.Permits(2, a)), 2},
-		"permits named":           {core.Permits(2, core.Named("n", a)), 2},
-		"when permits":            {core.When(yes, core.Permits(2, a)), 2},
-		"permits when":            {core.Permits(2, core.When(yes, a)), 2},
-		"first permits":           {core.First(field("none"), core.Permits(2, a)), 2},
-		"permits first":           {core.Permits(2, core.First(field("none"), a)), 2},
-		"permits of the first":    {core.First(core.Permits(3, field("none")), core.Permits(2, a)), 2},
-		"hashed permits":          {core.Hashed(core.Permits(2, a)), 2},
-		"permits hashed":          {core.Permits(2, core.Hashed(a)), 2},
-		"keyed permits":           {core.Keyed([]byte("s"), core.Permits(2, a)), 2},
-		"described permits":       {core.Describe("d", "", core.Permits(2, a)), 2},
-		"permits join":            {core.Permits(2, core.Join(a, a)), 2},
-		"outermost permits":       {core.Permits(2, core.Named("n", core.Permits(3, a))), 2},
-		"outermost shared":        {core.Shared(core.Permits(3, a)), all},
-		"permits around shared":   {core.Permits(3, core.Shared(a)), 3},
-		"shared when around both": {core.SharedWhen(no, core.Permits(3, core.Shared(a))), 1},
+		"no mode":                {a, 1},
+		"permits":                {a.Permits(2), 2},
+		"one permit":             {a.Permits(1), 1},
+		"shared":                 {a.Shared(), all},
+		"shared when true":       {a.SharedWhen(yes), all},
+		"shared when false":      {a.SharedWhen(no), 1},
+		"switch":                 {core.Switch(func(form) string { return "x" }, map[string]core.Key[form]{"x": a.Permits(2)}), 2},
+		"all":                    {core.All(a).Permits(2), 2},
+		"named permits":          {a.Permits(2).Named("n"), 2},
+		"permits named":          {a.Named("n").Permits(2), 2},
+		"when permits":           {a.Permits(2).When(yes), 2},
+		"permits when":           {a.When(yes).Permits(2), 2},
+		"first permits":          {core.First(field("none"), a.Permits(2)), 2},
+		"permits first":          {core.First(field("none"), a).Permits(2), 2},
+		"permits of the first":   {core.First(field("none").Permits(3), a.Permits(2)), 2},
+		"hashed permits":         {a.Permits(2).Hashed(), 2},
+		"permits hashed":         {a.Hashed().Permits(2), 2},
+		"keyed permits":          {a.Permits(2).HMAC([]byte("s")), 2},
+		"described permits":      {a.Permits(2).Describe("d", ""), 2},
+		"permits join":           {core.Join(a, a).Permits(2), 2},
+		"last permits":           {a.Permits(3).Named("n").Permits(2), 2},
+		"last shared":            {a.Permits(3).Shared(), all},
+		"permits after shared":   {a.Shared().Permits(3), 3},
+		"shared when after both": {a.Shared().Permits(3).SharedWhen(no), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,29 +71,29 @@ func TestKeyFunctionsKeepPermits(t *testing.T) {
 			})
 		})
 	}
-	if k, err := core.Permits(2, core.Named("n", a)).Read(form{"a": "k"}); k.Raw() != "n:k" || k.Name() != "n" || err != nil {
+	if k, err := a.Named("n").Permits(2).Read(form{"a": "k"}); k.Raw() != "n:k" || k.Name() != "n" || err != nil {
 		t.Errorf("key %q, name %q, %v", k.Raw(), k.Name(), err)
 	}
-	_, err := core.Permits(2, a).Read(form{})
+	_, err := a.Permits(2).Read(form{})
 	wantError(t, err, core.ErrNoKey)
-	_, err = core.Shared(a).Read(form{"a": "!skip"})
+	_, err = a.Shared().Read(form{"a": "!skip"})
 	wantError(t, err, core.ErrSkip)
 }
 
 // A key's own limit counts, whatever the view says.
 func TestLimitOfKeyWinsOverView(t *testing.T) {
 	t.Parallel()
-	alone := core.SharedWhen(func(form) bool { return false }, field("a"))
+	alone := field("a").SharedWhen(func(form) bool { return false })
 	for name, test := range map[string]struct {
 		view core.Option
-		key  core.KeyFunc[form]
+		key  core.Key[form]
 		want int
 	}{
 		"permits of the view":     {core.WithPermits(3), field("a"), 3},
 		"shared view":             {core.WithShared(true), field("a"), 5},
-		"permits of the key":      {core.WithPermits(3), core.Permits(2, field("a")), 2},
+		"permits of the key":      {core.WithPermits(3), field("a").Permits(2), 2},
 		"key alone in the view":   {core.WithShared(true), alone, 1},
-		"shared key in the view":  {core.WithPermits(3), core.Shared(field("a")), 5},
+		"shared key in the view":  {core.WithPermits(3), field("a").Shared(), 5},
 		"shared view is switched": {core.WithShared(false), field("a"), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,14 +172,13 @@ func TestSharedRefusals(t *testing.T) {
 	a := field("a")
 	for name, test := range map[string]struct {
 		opts []core.Option
-		key  core.KeyFunc[form]
+		key  core.Key[form]
 		want string
 	}{
-		"fencing":   {[]core.Option{core.WithFencing(true)}, core.Permits(2, a), "Permits: WithFencing needs numbers"},
-		"min hold":  {[]core.Option{core.WithMinHold(time.Second)}, core.Shared(a), "Shared: WithMinHold cannot"},
-		"part":      {nil, core.Join(a, core.Permits(2, a)), "Join: a part has Permits or Shared: write them around Join"},
-		"need wait": {nil, needWait(a), "SharedReads needs WithWait above 0"},
-		"no wait":   {[]core.Option{core.WithWait(0)}, core.Named("n", needWait(a)), "SharedReads needs WithWait above 0"},
+		"fencing":   {[]core.Option{core.WithFencing(true)}, a.Permits(2), "Permits: WithFencing needs numbers"},
+		"min hold":  {[]core.Option{core.WithMinHold(time.Second)}, a.Shared(), "Shared: WithMinHold cannot"},
+		"need wait": {nil, a.SharedWhen(always), "SharedWhen needs WithWait above 0"},
+		"no wait":   {[]core.Option{core.WithWait(0)}, core.First(a.SharedWhen(always)).Named("n"), "SharedWhen needs WithWait above 0"},
 	} {
 		events := &recorder{}
 		locks := newLocker(t, newEmbedded(t), append(test.opts, core.WithObserver(events.record))...)
@@ -194,7 +192,7 @@ func TestSharedRefusals(t *testing.T) {
 		}
 	}
 	inBubble(t, func(t *testing.T, locks *core.Locker) {
-		ctx, done, err := core.Enter(t.Context(), locks, form{"a": "k"}, needWait(a))
+		ctx, done, err := core.Enter(t.Context(), locks, form{"a": "k"}, a.SharedWhen(always))
 		if lease, ok := core.LeaseFromContext(ctx); !ok || lease.Key() != "k" || err != nil {
 			t.Errorf("with a wait: %v", err)
 		}
@@ -202,28 +200,16 @@ func TestSharedRefusals(t *testing.T) {
 	}, core.WithWait(time.Second))
 }
 
-// needWait is a key function that SharedReads of an adapter would return.
-func needWait(key core.KeyFunc[form]) core.KeyFunc[form] {
-	return func(f form) (core.RequestKey, error) {
-		k, err := key(f)
-		return k.NeedWait(), err
-	}
-}
+func always(form) bool { return true }
 
 // An idempotent request has its key alone.
-func TestBeginRefusesSharedKeys(t *testing.T) {
+func TestBeginRefusesSharedLocks(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t))
 	for _, view := range []*core.Locker{locks.With(core.WithPermits(2)), locks.With(core.WithShared(true))} {
 		if _, err := view.Begin(t.Context(), "k", nil); err == nil || !view.SharesLocks() || !strings.Contains(err.Error(), "has its key alone") {
 			t.Errorf("Begin on a view: %v", err)
 		}
-	}
-	key, err := core.Permits(2, field("a")).Read(form{"a": "k"})
-	noError(t, err)
-	_, err = locks.BeginKey(t.Context(), key.Endpoint("POST", "/"), nil)
-	if outcome, _ := core.RefusalOf(err); outcome.Code != "key_error" || !strings.Contains(err.Error(), "Permits: an idempotent request has its key alone") {
-		t.Errorf("BeginKey: %v, %+v", err, outcome)
 	}
 	if locks.SharesLocks() {
 		t.Error("a Locker without the options shares its locks")

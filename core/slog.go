@@ -8,7 +8,7 @@ import (
 // SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
 // at warning level: a lost lease, a lease that is held long, a lost record, an unknown
 // outcome, a run without the lock, a warning of Check or an adapter, a Close that waits for
-// holders, the end of a commit that went on, a key function that failed with a status of 500 or more, a fault of Redis, and
+// holders, the end of a commit that went on, a key that failed with a status of 500 or more, a fault of Redis, and
 // ErrUpgrade and ErrHiddenLease, which are mistakes in the program. All other events are
 // logged at debug level. Of renewals that fail one after the other, only the first is logged
 // at warning level.

@@ -74,7 +74,7 @@ func TestSlogObserverWarnsOnce(t *testing.T) {
 	unavailable := fmt.Errorf("x: %w", core.ErrUnavailable)
 	refusalOf := func(keyErr error) error {
 		locks, events := observed(t, newEmbedded(t))
-		key := core.Func(func(string) (string, error) { return "", keyErr })
+		key := core.KeyOf(func(string) (string, error) { return "", keyErr })
 		_, _, err := core.Enter(t.Context(), locks, "", key)
 		if refused := events.of(core.Refused); err == nil || len(refused) != 1 {
 			t.Fatalf("refused: %+v, %v", refused, err)
@@ -168,7 +168,7 @@ func TestObserverHearsOfKeysThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	locks, events := observed(t, newEmbedded(t), logTo(&log))
-	for _, key := range []core.KeyFunc[string]{failing(nil), core.Func(accountOf), failing(core.ErrSkip)} {
+	for _, key := range []core.Key[string]{failing(nil), core.KeyOf(accountOf), failing(core.ErrSkip)} {
 		_, release, err := core.Enter(t.Context(), locks, "", key)
 		release()
 		if errors.Is(err, core.ErrSkip) {

@@ -90,7 +90,7 @@ func TestUpgradeOfOneKeyWaitsForNoOther(t *testing.T) {
 			begun := time.Now()
 			_, err := locks.LockAll(ctx, []string{"a", "b"})
 			wantError(t, err, core.ErrUpgrade)
-			_, _, err = core.Enter(ctx, locks, form{"a": "a", "b": "b"}, field("a"), field("b"))
+			_, _, err = core.Enter(ctx, locks, form{"a": "a", "b": "b"}, core.All(field("a"), field("b")))
 			if waited := time.Since(begun); waited > 0 {
 				t.Errorf("refused after %v", waited)
 			}

@@ -27,7 +27,7 @@ func BenchmarkMiddleware(b *testing.B) {
 		}
 	}
 	key := echolock.Param("id")
-	skip := func(echo.Context) (string, error) { return "", core.ErrSkip }
+	skip := core.KeyOf(func(echo.Context) (string, error) { return "", core.ErrSkip })
 
 	b.Run("bare", func(b *testing.B) { serve(b) })
 	b.Run("skipped", func(b *testing.B) {

@@ -19,9 +19,7 @@ import (
 //
 // The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with c.FormValue and c.Bind as well as from c.Request().Body.
-func Form(name string) KeyFunc {
-	return ofBody(httpkey.Form(name))
-}
+func Form(name string) Key { return httpkey.Form(name, echo.Context.Request, bodyFault) }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever its
 // Content-Type. Dots separate nested fields: JSONField("account.id"). An empty name
@@ -38,16 +36,8 @@ func Form(name string) KeyFunc {
 // before the lock binds the body, to validate it, the body is consumed, and the
 // request gets 500: let the middleware store the bound value with c.Set, and read the
 // key with GetAs.
-func JSONField(path string) KeyFunc {
-	return ofBody(httpkey.JSONField(path))
-}
-
-// ofBody reads the key from the body of the request of the context.
-func ofBody(key httpkey.KeyFunc) KeyFunc {
-	return func(c echo.Context) (core.RequestKey, error) {
-		k, err := key(c.Request())
-		return k, bodyFault(err)
-	}
+func JSONField(path string) Key {
+	return httpkey.JSONField(path, echo.Context.Request, bodyFault)
 }
 
 // readBody reads the body of a request for its fingerprint.

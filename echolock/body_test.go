@@ -20,7 +20,7 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// The handler can bind the body that key functions have read.
+// The handler can bind the body that keys have read.
 func TestBodyReachesTheHandler(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
@@ -36,7 +36,7 @@ func TestBodyReachesTheHandler(t *testing.T) {
 	for name, test := range map[string]struct {
 		contentType string
 		body        string
-		field       func(string) echolock.KeyFunc
+		field       func(string) echolock.Key
 	}{
 		"json":       {"application/json", `{"from":"a","to":"b"}`, echolock.JSONField},
 		"urlencoded": {"application/x-www-form-urlencoded", "from=a&to=b", echolock.Form},
@@ -54,9 +54,7 @@ func TestBodyReachesTheHandler(t *testing.T) {
 					t.Errorf("key %q", lease.Key())
 				}
 				return ok(c)
-			}, echolock.Middleware(locks.Locker,
-				core.Named(name, test.field("from")),
-				echolock.Also(core.Named(name, test.field("to"))), core.WithMaxBody(1000)))
+			}, echolock.Middleware(locks.Locker, core.All(test.field("from").Named(name), test.field("to").Named(name)), core.WithMaxBody(1000)))
 			r := newRequest(t, http.MethodPost, "/payments", test.body)
 			r.Header.Set("Content-Type", test.contentType)
 			if w := serve(e, r); w.Code != http.StatusNoContent {
@@ -95,7 +93,7 @@ func TestBoundBeforeTheLock(t *testing.T) {
 	}
 }
 
-// Before the lock, BodyLimit limits what a key function reads. Behind the lock, it
+// Before the lock, BodyLimit limits what a key reads. Behind the lock, it
 // refuses only after the wait.
 func TestBodyLimit(t *testing.T) {
 	t.Parallel()

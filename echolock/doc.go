@@ -3,11 +3,11 @@
 //
 //	locks := core.Must(core.New(rdb))
 //	oneAtATime := echolock.Middleware(locks,
-//		core.Named("account", echolock.Param("id")), core.WithWait(2*time.Second))
+//		echolock.Param("id").Named("account"), core.WithWait(2*time.Second))
 //
 //	e.POST("/accounts/:id/transfer", transfer, auth, oneAtATime)
 //
-// [Getting started] has a whole program. core.When is what other middlewares of Echo have as
+// [Getting started] has a whole program. Key.When is what other middlewares of Echo have as
 // a Skipper.
 //
 // The middleware reads the key from the request, takes the lock, runs the handler, and
@@ -37,7 +37,7 @@
 // the key of any other client.
 //
 // The key is the whole name of the lock: account 42 and user 42 have the same lock.
-// core.Named keeps them apart. If a key function of your own returns an *echo.HTTPError,
+// Key.Named keeps them apart. If a function of core.KeyOf returns an *echo.HTTPError,
 // such as echo.ErrUnauthorized, the answer has its code and message. See [keys].
 //
 // # Where to put it
@@ -52,7 +52,7 @@
 // instead of 404. Limit it to routes with the parameter:
 //
 //	hasID := func(c echo.Context) bool { return slices.Contains(c.ParamNames(), "id") }
-//	e.Use(echolock.Middleware(locks, core.When(hasID, core.Named("account", echolock.Param("id")))))
+//	e.Use(echolock.Middleware(locks, echolock.Param("id").Named("account").When(hasID)))
 //
 // Do not use e.Pre: it runs before authentication, and no route has parameters yet.
 //

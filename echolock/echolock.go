@@ -15,14 +15,11 @@ import (
 	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// A KeyFunc reads the lock key from a request. Functions of this package, functions
-// of core and your own functions can be combined:
+// A Key reads the lock key from a request. The functions of this package return Keys,
+// core.KeyOf makes one from a function of your own, and core combines them:
 //
-//	core.Named("account", echolock.Param("id"))
-//
-// A function of your own that returns a string is accepted as well. core.Func converts it
-// where it stands beside other key functions, as in core.First or Also.
-type KeyFunc = core.KeyFunc[echo.Context]
+//	echolock.Param("id").Named("account")
+type Key = core.Key[echo.Context]
 
 // Middleware runs the requests of a handler under a lock. Give it to a route after
 // its handler, to a Group, or to Use. key chooses the lock: requests with the same
@@ -39,33 +36,21 @@ type KeyFunc = core.KeyFunc[echo.Context]
 // do not go through c.Response() are not seen. c.Response() is not replaced. After the
 // lock, c.Request() is the request from before the lock again.
 //
-// Middleware panics if l or key is nil, or if an option is invalid, has no
-// effect on its requests or belongs to another adapter. The middleware is safe for
-// concurrent use.
-func Middleware[K string | core.RequestKey](l *core.Locker, key func(echo.Context) (K, error), opts ...core.Option) echo.MiddlewareFunc {
-	return middleware(l, registration.KeyOf(self, "Middleware", l, key), opts)
-}
-
-// middleware is Middleware for each form of key function.
-func middleware(l *core.Locker, key KeyFunc, opts []core.Option) echo.MiddlewareFunc {
-	l = adapter.Must(registration.View(self, "Middleware", bridge.HTTPLock, l, opts))
+// Middleware panics if l is nil or key is the zero Key, if an option is invalid, has no
+// effect on its requests or belongs to another adapter, and for a key of SharedWhen without
+// core.WithWait above 0. The middleware is safe for concurrent use.
+func Middleware(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
+	l = adapter.Must(registration.LockView(self, "Middleware", bridge.HTTPLock, l, key, opts))
 	onError := errorHandlerOf(l)
-	keys := append([]KeyFunc{key}, registration.AlsoOf[echo.Context](self, l)...)
-	if err := httpkey.CheckSharedReads(self, l, keys); err != nil {
-		panic(err)
-	}
 	wait, mistakes := httpreply.NewWaitCheck(self, l), httpkey.NewMistakeCheck(self, l)
-	maxBody := bridge.SettingsOf(l).MaxBody
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			r := c.Request()
 			wait.Check(r)
-			httpkey.LimitBody(r, maxBody)
 			pass := httpattempt.Enter(r.Context())
 			defer pass.Leave()
-			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, keys...)
-			httpkey.LeaveBody(r)
+			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, key)
 			if err != nil {
 				mistakes.Check(err)
 				return refuse(c, err, onError, pass)
@@ -103,8 +88,8 @@ func FromContext(c echo.Context) (*core.Lease, bool) {
 }
 
 // Leases returns the leases of all keys under which a request runs: one entry for each key
-// function of the innermost Middleware, in the order of registration. It is nil for a key
-// function that returned core.ErrSkip. See core.LeasesFromContext.
+// of the innermost Middleware, in the order of core.All. The entry of a key that returned
+// core.ErrSkip is nil. See core.LeasesFromContext.
 func Leases(c echo.Context) []*core.Lease {
 	if c.Request() == nil {
 		return nil

@@ -77,7 +77,7 @@ func TestErrorHandler(t *testing.T) {
 	}
 }
 
-// Errors of the application's key function are answered with their own status, if
+// Errors of the application's key are answered with their own status, if
 // they have one.
 func TestKeyErrors(t *testing.T) {
 	t.Parallel()
@@ -101,13 +101,13 @@ func TestKeyErrors(t *testing.T) {
 			t.Parallel()
 			e := newEcho()
 			e.GET("/", func(echo.Context) error { t.Error("the handler has run"); return nil },
-				echolock.Middleware(locks.Locker, func(echo.Context) (string, error) { return "", test.err }),
+				echolock.Middleware(locks.Locker, core.KeyOf(func(echo.Context) (string, error) { return "", test.err })),
 				func(next echo.HandlerFunc) echo.HandlerFunc { return next })
 			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 				return func(c echo.Context) error {
 					err := next(c)
 					if !errors.Is(err, test.err) {
-						t.Errorf("%v is not the key function's error", err)
+						t.Errorf("%v is not the key's error", err)
 					}
 					if answer := err.(*echo.HTTPError); answer.Code != test.status { //nolint:errorlint // as Echo's own handler does
 						t.Errorf("outside the code is %d", answer.Code)
@@ -141,9 +141,9 @@ func TestUncomparableError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEcho()
-			e.GET("/", ok, echolock.Middleware(locks.Locker, func(echo.Context) (string, error) {
+			e.GET("/", ok, echolock.Middleware(locks.Locker, core.KeyOf(func(echo.Context) (string, error) {
 				return "", manyErrors{core.ErrInvalidKey}
-			}, echolock.WithErrorHandler(handle)))
+			}), echolock.WithErrorHandler(handle)))
 			adaptertest.WantProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "invalid_key")
 		})
 	}
@@ -168,14 +168,14 @@ func TestWriteErrorOfAnHTTPError(t *testing.T) {
 	adaptertest.WantProblem(t, serve(e, r), http.StatusServiceUnavailable, "deadline")
 }
 
-// A key function may answer by itself. Nothing is added to its answer.
-func TestKeyFunctionAnswers(t *testing.T) {
+// A key may answer by itself. Nothing is added to its answer.
+func TestKeyAnswers(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	e := newEcho()
-	e.GET("/", ok, echolock.Middleware(locks.Locker, func(c echo.Context) (string, error) {
+	e.GET("/", ok, echolock.Middleware(locks.Locker, core.KeyOf(func(c echo.Context) (string, error) {
 		return "", c.String(http.StatusUnauthorized, "log in")
-	}, echolock.WithErrorHandler(func(c echo.Context, _ error) error {
+	}), echolock.WithErrorHandler(func(c echo.Context, _ error) error {
 		return c.String(http.StatusTeapot, "mine")
 	})))
 	if w := serve(e, newRequest(t, http.MethodGet, "/", "")); w.Code != http.StatusUnauthorized || w.Body.String() != "log in" {

@@ -54,7 +54,7 @@ func Example() {
 		}
 		return c.NoContent(http.StatusCreated)
 	}
-	e.POST("/accounts/:id/transfer", transfer, echolock.Middleware(locks, core.Named("account", echolock.Param("id"))))
+	e.POST("/accounts/:id/transfer", transfer, echolock.Middleware(locks, echolock.Param("id").Named("account")))
 
 	fmt.Println("first:", send(e, "POST", "/accounts/42/transfer", "").Code)
 	// Output:
@@ -77,7 +77,7 @@ func ExampleMiddleware_perUser() {
 		}
 	}
 	oneAtATime := echolock.Middleware(locks,
-		core.Named("user", echolock.GetAs("user", func(u *User) string { return u.ID })),
+		echolock.GetAs("user", func(u *User) string { return u.ID }).Named("user"),
 		core.WithWait(2*time.Second))
 
 	e := echo.New()
@@ -103,7 +103,7 @@ func ExampleMiddleware_when() {
 		_, locked := echolock.FromContext(c)
 		fmt.Println(c.Request().Method, "locked:", locked)
 		return nil
-	}, echolock.Middleware(locks, core.When(isNotGet, echolock.Literal("report")), core.WithWait(time.Second)))
+	}, echolock.Middleware(locks, echolock.Literal("report").When(isNotGet), core.WithWait(time.Second)))
 
 	send(e, "GET", "/report", "")
 	send(e, "POST", "/report", "")
@@ -124,7 +124,7 @@ func ExampleJSONField() {
 			return err
 		}
 		return c.Blob(http.StatusOK, "application/json", body)
-	}, echolock.Middleware(locks, core.Named("account", echolock.JSONField("account.id"))))
+	}, echolock.Middleware(locks, echolock.JSONField("account.id").Named("account")))
 
 	fmt.Println(send(e, "POST", "/payments", `{"account":{"id":42},"amount":7}`).Body)
 	fmt.Println(send(e, "POST", "/payments", `{"amount":7}`).Code)
@@ -155,7 +155,7 @@ func ExampleIdempotencyKey() {
 			return next(c)
 		}
 	}
-	oneAtATime := echolock.Middleware(locks, core.Named("payment", core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())))
+	oneAtATime := echolock.Middleware(locks, core.Join(echolock.Get("user_id"), echolock.IdempotencyKey()).Named("payment"))
 	e.POST("/payments/:user", func(c echo.Context) error {
 		if c.Param("user") == "ada" {
 			fmt.Println("ada again:", submit("ada", `"8e03978e"`)) // the same key, quoted
@@ -173,7 +173,7 @@ func ExampleIdempotencyKey() {
 
 // A transfer locks both of its accounts. A transfer from a to b and a transfer from b
 // to a exclude each other, and do not deadlock.
-func ExampleAlso() {
+func ExampleMiddleware_severalKeys() {
 	locks, stop := exampleLocker()
 	defer stop()
 
@@ -184,11 +184,7 @@ func ExampleAlso() {
 			fmt.Println(account, "is taken:", err != nil)
 		}
 		return nil
-	}, echolock.Middleware(locks,
-		core.Named("account", echolock.JSONField("from")),
-		echolock.Also(core.Named("account", echolock.JSONField("to"))),
-		core.WithWait(2*time.Second),
-	))
+	}, echolock.Middleware(locks, core.All(echolock.JSONField("from"), echolock.JSONField("to")).Named("account"), core.WithWait(2*time.Second)))
 
 	send(e, "POST", "/transfers", `{"from":"b","to":"a"}`)
 	// Output:
@@ -211,7 +207,7 @@ func ExampleWriteError() {
 		}
 		e.DefaultHTTPErrorHandler(err, c)
 	}
-	e.GET("/", func(echo.Context) error { return nil }, echolock.Middleware(locks, core.Named("user", echolock.Header("X-User"))))
+	e.GET("/", func(echo.Context) error { return nil }, echolock.Middleware(locks, echolock.Header("X-User").Named("user")))
 
 	answer := send(e, "GET", "/", "")
 	fmt.Println(answer.Code, answer.Body)
@@ -232,7 +228,7 @@ func ExampleWithErrorHandler() {
 	}
 	e := echo.New()
 	e.GET("/", func(echo.Context) error { return nil },
-		echolock.Middleware(locks, core.Named("user", echolock.Header("X-User")), echolock.WithErrorHandler(refused)))
+		echolock.Middleware(locks, echolock.Header("X-User").Named("user"), echolock.WithErrorHandler(refused)))
 
 	answer := send(e, "GET", "/", "")
 	fmt.Print(answer.Code, " ", answer.Body)

@@ -10,7 +10,6 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // Idempotent runs a request once for its key. A copy that arrives after the request
@@ -38,15 +37,11 @@ import (
 // request's context has ended is returned to them, and so is a refusal, as that only
 // for Middleware.
 //
-// Idempotent panics where Middleware does, and for a Locker that runs requests
-// without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
-// core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
-func Idempotent[K string | core.RequestKey](l *core.Locker, key func(echo.Context) (K, error), opts ...core.Option) echo.MiddlewareFunc {
-	return idempotent(l, registration.KeyOf(self, "Idempotent", l, key), opts)
-}
-
-// idempotent is Idempotent for each form of key function.
-func idempotent(l *core.Locker, key KeyFunc, opts []core.Option) echo.MiddlewareFunc {
+// Idempotent panics where Middleware does, for a key of core.All or with Permits, Shared or
+// SharedWhen, and for a Locker that runs requests without Redis (core.WithFailOpen), shares
+// its locks (core.WithPermits and core.WithShared) or is from core.NewQuorum. The middleware
+// is safe for concurrent use.
+func Idempotent(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
 	endpoint := adapter.Must(httpattempt.New(self, l, key, readBody, opts))
 	onError := errorHandlerOf(endpoint.Locker())
 

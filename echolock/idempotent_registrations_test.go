@@ -44,10 +44,10 @@ func TestIdempotentRegistrations(t *testing.T) {
 	e.POST("/5", ok, echolock.Idempotent(locks, echolock.JSONField("id"), core.WithoutFingerprint()))
 	e.POST("/6", ok, echolock.Idempotent(locks, scoped, core.WithFingerprint(
 		func(c echo.Context) ([]byte, error) { return []byte(c.FormValue("amount")), nil },
-	)), echolock.Middleware(locks, core.Named("user", echolock.Get("user"))))
+	)), echolock.Middleware(locks, echolock.Get("user").Named("user")))
 	payments := e.Group("/payments", auth)
 	notHooks := func(c echo.Context) bool { return c.Path() != "/payments/hooks" }
-	payments.Use(echolock.Idempotent(locks, core.When(notHooks, scoped),
+	payments.Use(echolock.Idempotent(locks, scoped.When(notHooks),
 		core.WithWait(time.Second),
 		core.WithMethods(http.MethodPost),
 		core.WithOptionalKey("Idempotency-Key"),
@@ -78,10 +78,10 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":    {func() { echolock.Idempotent(nil, byKey) }, "locker"},
-		"nil key":       {func() { echolock.Idempotent[string](locks, nil) }, "key function"},
+		"zero Key":      {func() { echolock.Idempotent(locks, echolock.Key{}) }, "needs a key"},
 		"nil option":    {idempotent(nil), "option is nil"},
 		"bad setting":   {idempotent(core.WithRetention(1)), "WithRetention"},
-		"Also":          {idempotent(echolock.Also(literal)), "Also has no effect on Idempotent"},
+		"All":           {func() { echolock.Idempotent(locks, core.All(byKey, literal)) }, "Idempotent has one key"},
 		"FailOpen":      {idempotent(core.WithFailOpen(true)), "without Redis"},
 		"a cookie":      {idempotent(core.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
 		"of Idempotent": {func() { echolock.Middleware(locks, byKey, core.WithStored(func(int) bool { return true })) }, "WithStored has no effect on Middleware"},

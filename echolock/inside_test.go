@@ -35,9 +35,9 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 	ended := func(echo.Context) error {
 		return echo.NewHTTPError(http.StatusConflict, "late").SetInternal(context.DeadlineExceeded)
 	}
-	broken := errors.New("the key function failed")
+	broken := errors.New("the key failed")
 	never := func(echo.Context) bool { return false }
-	skipped := echolock.Middleware(locktest.New(t).Locker, core.When(never, literal))
+	skipped := echolock.Middleware(locktest.New(t).Locker, literal.When(never))
 	for name, test := range map[string]struct {
 		inside  echo.MiddlewareFunc
 		refusal error // of the lock, for the first try
@@ -104,14 +104,14 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 			<-c.Request().Context().Done()
 			return echo.ErrServiceUnavailable
 		}, []core.Option{core.WithMaxHold(time.Millisecond)}, unknown},
-		"a refusal, rendered inside":              {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), core.ErrNoKey, charged, nil, runs},
-		"a refusal that the key function answers": {asIs, errAnswered, charged, nil, runs},
-		"an answer while a key function answers elsewhere": {func(echo.HandlerFunc) echo.HandlerFunc {
+		"a refusal, rendered inside":     {tries(func(c echo.Context, first error, _ echo.HandlerFunc) error { c.Error(first); return nil }), core.ErrNoKey, charged, nil, runs},
+		"a refusal that the key answers": {asIs, errAnswered, charged, nil, runs},
+		"an answer while a key answers elsewhere": {func(echo.HandlerFunc) echo.HandlerFunc {
 			return func(c echo.Context) error {
-				key := func(part echo.Context) (string, error) {
+				key := core.KeyOf(func(part echo.Context) (string, error) {
 					_ = c.String(http.StatusCreated, "paid")
 					return "", errors.Join(part.NoContent(http.StatusCreated), errAnswered)
-				}
+				})
 				part := c.Echo().NewContext(c.Request(), httptest.NewRecorder())
 				_ = echolock.Middleware(locktest.New(t).Locker, key)(charged)(part)
 				return nil
@@ -133,7 +133,7 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 			locks := locktest.New(t)
 			defer locks.Hold("held")()
 			passes, refusal := 0, test.refusal
-			key := func(c echo.Context) (string, error) {
+			key := core.KeyOf(func(c echo.Context) (string, error) {
 				refused := refusal
 				refusal = nil
 				if errors.Is(refused, errAnswered) {
@@ -143,7 +143,7 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 					return "held", nil
 				}
 				return "account", refused
-			}
+			})
 			counted := func(next echo.HandlerFunc) echo.HandlerFunc {
 				return func(c echo.Context) error { passes++; return next(c) }
 			}
@@ -205,8 +205,8 @@ func TestOwnErrorHandlerInsideNetHTTP(t *testing.T) {
 }
 
 var (
-	errAnswered = errors.New("the key function has answered")
-	errQueued   = errors.New("the key function failed, and the application queues the request")
+	errAnswered = errors.New("the key has answered")
+	errQueued   = errors.New("the key failed, and the application queues the request")
 	errRendered = echo.NewHTTPError(http.StatusCreated)
 )
 

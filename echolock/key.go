@@ -1,12 +1,14 @@
 package echolock
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
@@ -22,13 +24,13 @@ import (
 //
 // The key is the value that c.Param returns. Echo does not unescape some paths, so
 // "42" and "4%32" are two values for the handler, and two keys. If the handler
-// unescapes the value, it needs a key function that does so too.
-func Param(name string) KeyFunc {
+// unescapes the value, it needs a core.KeyOf that does so too.
+func Param(name string) Key {
 	httpkey.MustBeWildcard("Param", name)
-	return core.Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name), func(c echo.Context) (string, error) {
+	return core.KeyOf(func(c echo.Context) (string, error) {
 		route := knownRoute(c)
 		return httpkey.Wildcard("Param", name, c.Param(name), route, route != "" && !slices.Contains(c.ParamNames(), name))
-	})
+	}).Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name))
 }
 
 // knownRoute returns the path of the route, or "" if it ends in a star: then it may be that of
@@ -45,7 +47,7 @@ func knownRoute(c echo.Context) string {
 // different values. An empty name panics.
 //
 // The client chooses the value: see the package comment on keys.
-func Header(name string) KeyFunc { return ofRequest(httpkey.Header(name)) }
+func Header(name string) Key { return adapter.Convert(httpkey.Header(name), echo.Context.Request) }
 
 // IdempotencyKey reads the key from the Idempotency-Key header, which is the same in
 // all copies of one request (draft-ietf-httpapi-idempotency-key-header-07). The
@@ -65,16 +67,18 @@ func Header(name string) KeyFunc { return ofRequest(httpkey.Header(name)) }
 // Under Idempotent a copy of a request gets the first answer. Under Middleware copies
 // do not run at the same time, but a copy that arrives after the first request has
 // ended runs again.
-func IdempotencyKey() KeyFunc { return ofRequest(httpkey.IdempotencyKey()) }
+func IdempotencyKey() Key { return adapter.Convert(httpkey.IdempotencyKey(), echo.Context.Request) }
 
 // QueryParam reads the key from a parameter of the URL's query. A parameter that
 // occurs more than once, or a malformed query, is core.ErrInvalidKey. An empty name
 // panics.
-func QueryParam(name string) KeyFunc { return ofRequest(httpkey.Query("QueryParam", name)) }
+func QueryParam(name string) Key {
+	return adapter.Convert(httpkey.Query("QueryParam", name), echo.Context.Request)
+}
 
 // Cookie reads the key from a cookie. Two cookies with the name are
 // core.ErrInvalidKey. An empty name panics.
-func Cookie(name string) KeyFunc { return ofRequest(httpkey.Cookie(name)) }
+func Cookie(name string) Key { return adapter.Convert(httpkey.Cookie(name), echo.Context.Request) }
 
 // RealIP reads the key from c.RealIP: the address of the client, from the headers
 // that Echo trusts. All notations of an address are one key. A client without an
@@ -85,8 +89,8 @@ func Cookie(name string) KeyFunc { return ofRequest(httpkey.Cookie(name)) }
 // can choose its key. Set e.IPExtractor: echo.ExtractIPDirect() without a proxy, or
 // echo.ExtractIPFromXFFHeader or echo.ExtractIPFromRealIPHeader with the addresses of
 // your proxies.
-func RealIP() KeyFunc {
-	return core.Describe("RealIP()", "", func(c echo.Context) (string, error) { return keypart.IP(c.RealIP()) })
+func RealIP() Key {
+	return core.KeyOf(func(c echo.Context) (string, error) { return keypart.IP(c.RealIP()) }).Describe("RealIP()", "")
 }
 
 // Host reads the key from c.Request().Host, the host to which the request was sent.
@@ -105,15 +109,15 @@ func RealIP() KeyFunc {
 // refuse unknown hosts. Host does not read X-Forwarded-Host, which a client can
 // forge. Behind a proxy that changes the host, set c.Request().Host in a middleware
 // before the lock.
-func Host() KeyFunc { return ofRequest(httpkey.Host()) }
+func Host() Key { return adapter.Convert(httpkey.Host(), echo.Context.Request) }
 
 // Get reads the key from a value that an earlier middleware put into c with c.Set,
 // such as the authenticated user. Strings, integers and values with a method String
 // are keys. A value of another type is core.ErrInvalidKey, and the error names the
 // type. A missing or nil value is core.ErrNoKey. An empty name panics.
-func Get(name string) KeyFunc {
+func Get(name string) Key {
 	registration.Must(self, name != "", "Get needs a name")
-	return core.Describe(keypart.Call("Get", name), "", func(c echo.Context) (string, error) { return keypart.Value(c.Get(name)) })
+	return core.KeyOf(func(c echo.Context) (string, error) { return keypart.Value(c.Get(name)) }).Describe(keypart.Call("Get", name), "")
 }
 
 // GetAs reads the key from a value of type T that an earlier middleware put into c
@@ -124,17 +128,18 @@ func Get(name string) KeyFunc {
 // A missing or nil value is core.ErrNoKey. A value of another type is
 // core.ErrInvalidKey, and the error names the type. An empty name or a nil get
 // panics.
-func GetAs[T any](name string, get func(T) string) KeyFunc {
+func GetAs[T any](name string, get func(T) string) Key {
 	registration.Must(self, name != "", "GetAs needs a name")
 	registration.Must(self, get != nil, "GetAs needs a function")
-	return core.Describe(keypart.Call("GetAs", name), "", func(c echo.Context) (string, error) { return keypart.As(c.Get(name), get) })
+	return core.KeyOf(func(c echo.Context) (string, error) { return keypart.As(c.Get(name), get) }).Describe(keypart.Call("GetAs", name), "")
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for
 // core.Join. An empty key panics.
-func Literal(key string) KeyFunc { return ofRequest(httpkey.Literal(key)) }
+func Literal(key string) Key { return adapter.Convert(httpkey.Literal(key), echo.Context.Request) }
 
-// ofRequest reads the key from the request of the context.
-func ofRequest(key httpkey.KeyFunc) KeyFunc {
-	return func(c echo.Context) (core.RequestKey, error) { return key(c.Request()) }
+// IsRead reports whether a request changes nothing: its method is GET or HEAD. It is for
+// core.Key.SharedWhen, and for routes on which these methods keep that promise.
+func IsRead(c echo.Context) bool {
+	return c.Request().Method == http.MethodGet || c.Request().Method == http.MethodHead
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// Each key function reads the part of the request in its name.
-// internal/adapter/httpkey tests what key functions refuse.
-func TestKeyFunctions(t *testing.T) {
+// Each key reads the part of the request in its name.
+// internal/adapter/httpkey tests what keys refuse.
+func TestKeys(t *testing.T) {
 	t.Parallel()
 	e := newEcho()
 	e.IPExtractor = echo.ExtractIPDirect()
@@ -28,7 +28,7 @@ func TestKeyFunctions(t *testing.T) {
 	c.SetParamNames("p")
 	c.SetParamValues("param")
 	c.Set("n", 77)
-	for want, key := range map[string]echolock.KeyFunc{
+	for want, key := range map[string]echolock.Key{
 		"header":      echolock.Header("X-H"),
 		"idempotency": echolock.IdempotencyKey(),
 		"param":       echolock.Param("p"),
@@ -41,12 +41,12 @@ func TestKeyFunctions(t *testing.T) {
 		"as":          echolock.GetAs("n", func(int) string { return "as" }),
 		"literal":     echolock.Literal("literal"),
 	} {
-		if got, err := key(c); got.Raw() != want || err != nil {
+		if got, err := key.Read(c); got.Raw() != want || err != nil {
 			t.Errorf("%q, %v; want %q", got.Raw(), err, want)
 		}
 	}
 	for name, test := range map[string]struct {
-		key  echolock.KeyFunc
+		key  echolock.Key
 		want error
 	}{
 		"Param of another name": {echolock.Param("other"), core.ErrNoKey},
@@ -54,7 +54,7 @@ func TestKeyFunctions(t *testing.T) {
 		"GetAs of nothing":      {echolock.GetAs("other", func(int) string { return "as" }), core.ErrNoKey},
 		"GetAs of another type": {echolock.GetAs("n", func(string) string { return "as" }), core.ErrInvalidKey},
 	} {
-		if got, err := test.key(c); !errors.Is(err, test.want) {
+		if got, err := test.key.Read(c); !errors.Is(err, test.want) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestKeyOfParamIsTheHandlersValue(t *testing.T) {
 	e.GET("/accounts/:id", func(c echo.Context) error {
 		param = c.Param("id")
 		var read core.RequestKey
-		read, err = echolock.Param("id")(c)
+		read, err = echolock.Param("id").Read(c)
 		key = read.Raw()
 		return nil
 	})
@@ -152,7 +152,7 @@ func TestRealIP(t *testing.T) {
 			if test.forwarded != "" {
 				r.Header.Set("X-Forwarded-For", test.forwarded)
 			}
-			key, err := echolock.RealIP()(e.NewContext(r, nil))
+			key, err := echolock.RealIP().Read(e.NewContext(r, nil))
 			if got := key.Raw(); got != test.want || !errors.Is(err, test.err) {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -160,7 +160,7 @@ func TestRealIP(t *testing.T) {
 	}
 }
 
-// Key functions get the context type of the application.
+// Keys get the context type of the application.
 func TestContextOfTheApplication(t *testing.T) {
 	t.Parallel()
 	type appContext struct {
@@ -175,7 +175,7 @@ func TestContextOfTheApplication(t *testing.T) {
 	e.GET("/", func(c echo.Context) error {
 		lease, _ := echolock.FromContext(c)
 		return c.String(http.StatusOK, lease.Key())
-	}, echolock.Middleware(locks.Locker, core.Of(func(c echo.Context) string { return c.(*appContext).user })))
+	}, echolock.Middleware(locks.Locker, core.Getter(func(c echo.Context) string { return c.(*appContext).user })))
 	if w := serve(e, newRequest(t, http.MethodGet, "/", "")); w.Body.String() != "ada" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

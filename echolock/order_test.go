@@ -60,7 +60,7 @@ func TestAuthentication(t *testing.T) {
 		c.Set("user", user)
 		return user == "ada" || user == "bob"
 	}
-	lock := echolock.Middleware(locks.Locker, core.Named("user", echolock.Get("user")))
+	lock := echolock.Middleware(locks.Locker, echolock.Get("user").Named("user"))
 	for scheme, test := range map[string]struct {
 		auth   echo.MiddlewareFunc
 		attach func(r *http.Request, user string)

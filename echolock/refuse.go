@@ -10,7 +10,7 @@ import (
 )
 
 // refuse returns the error of a request that does not run. It calls the error
-// handler, unless the key function has answered by itself.
+// handler, unless the key has answered by itself.
 func refuse(c echo.Context, err error, handler func(echo.Context, error) error, pass *httpattempt.Pass) (answer error) {
 	response := c.Response()
 	if response.Committed {

@@ -68,7 +68,7 @@ func TestRegistrations(t *testing.T) {
 	// With settings.
 	e.PUT("/b1/:id", ok, echolock.Middleware(locks, echolock.Param("id"), core.WithWait(2*time.Second)))
 	e.PUT("/b2/:id", ok, echolock.Middleware(locks.With(core.WithTTL(time.Minute)), echolock.Param("id")))
-	e.PUT("/b3/:from/:to", ok, echolock.Middleware(locks, echolock.Param("from"), echolock.Also(echolock.Param("to")), core.WithMaxHold(time.Minute)))
+	e.PUT("/b3/:from/:to", ok, echolock.Middleware(locks, core.All(echolock.Param("from"), echolock.Param("to")), core.WithMaxHold(time.Minute)))
 	e.PUT("/b4/:id", ok, echolock.Middleware(locks, echolock.Param("id"), echolock.WithErrorHandler(func(c echo.Context, err error) error {
 		if errors.Is(err, core.ErrBusy) {
 			return c.JSON(http.StatusLocked, echo.Map{"error": "try again"})
@@ -77,17 +77,17 @@ func TestRegistrations(t *testing.T) {
 	})))
 
 	// Composed.
-	e.PUT("/c1/:id", ok, echolock.Middleware(locks, core.Named("account", echolock.Param("id"))))
+	e.PUT("/c1/:id", ok, echolock.Middleware(locks, echolock.Param("id").Named("account")))
 	e.PUT("/c2/:id", ok, echolock.Middleware(locks, core.Join(echolock.Header("X-Tenant"), echolock.Param("id"))))
 	e.PUT("/c3", ok, echolock.Middleware(locks, core.First(echolock.Header("X-Account"), echolock.QueryParam("account"))))
-	e.Any("/c4/:id", ok, echolock.Middleware(locks, core.When(isWrite, echolock.Param("id"))))
-	e.PUT("/c5", ok, echolock.Middleware(locks, core.Hashed(echolock.Form("email"))))
-	e.PUT("/c6", ok, echolock.Middleware(locks, core.Keyed(secret, echolock.JSONField("email"))))
-	e.PUT("/c7/:id", ok, echolock.Middleware(locks, core.Named("order", core.Join(echolock.GetAs("user", tenantOf), echolock.Param("id")))))
+	e.Any("/c4/:id", ok, echolock.Middleware(locks, echolock.Param("id").When(isWrite)))
+	e.PUT("/c5", ok, echolock.Middleware(locks, echolock.Form("email").Hashed()))
+	e.PUT("/c6", ok, echolock.Middleware(locks, echolock.JSONField("email").HMAC(secret)))
+	e.PUT("/c7/:id", ok, echolock.Middleware(locks, core.Join(echolock.GetAs("user", tenantOf), echolock.Param("id")).Named("order")))
 
 	// Functions of the application.
-	e.PUT("/d1", ok, echolock.Middleware(locks, core.Of(func(c echo.Context) string { return userOf(c).Tenant })))
-	e.PUT("/d2", ok, echolock.Middleware(locks, func(c echo.Context) (string, error) {
+	e.PUT("/d1", ok, echolock.Middleware(locks, core.Getter(func(c echo.Context) string { return userOf(c).Tenant })))
+	e.PUT("/d2", ok, echolock.Middleware(locks, core.KeyOf(func(c echo.Context) (string, error) {
 		user := userOf(c)
 		if user == nil {
 			return "", echo.ErrUnauthorized
@@ -96,22 +96,19 @@ func TestRegistrations(t *testing.T) {
 			return "", core.ErrSkip
 		}
 		return user.String(), nil
-	}))
-	e.PUT("/d3/:email", ok, echolock.Middleware(locks, core.Named("mail", func(c echo.Context) (string, error) {
-		return strings.ToLower(c.Param("email")), nil
 	})))
-	e.PUT("/d4/:id", ok, echolock.Middleware(locks, core.When(
-		func(c echo.Context) bool { return !userOf(c).Admin },
-		core.Join(core.Func(func(c echo.Context) (string, error) { return c.Param("id"), nil }), echolock.Header("X-Tenant")),
-	)))
+	e.PUT("/d3/:email", ok, echolock.Middleware(locks, core.KeyOf(func(c echo.Context) (string, error) {
+		return strings.ToLower(c.Param("email")), nil
+	}).Named("mail")))
+	e.PUT("/d4/:id", ok, echolock.Middleware(locks, core.Join(core.KeyOf(func(c echo.Context) (string, error) { return c.Param("id"), nil }), echolock.Header("X-Tenant")).When(func(c echo.Context) bool { return !userOf(c).Admin })))
 
 	// Groups, and the whole application.
-	me := e.Group("/me", auth, echolock.Middleware(locks, core.Named("user", echolock.Get("user"))))
+	me := e.Group("/me", auth, echolock.Middleware(locks, echolock.Get("user").Named("user")))
 	me.POST("/orders", ok)
 	accounts := e.Group("/accounts")
 	accounts.Use(auth)
-	accounts.Use(echolock.Middleware(locks, core.When(isWrite, core.Named("account", echolock.Param("id"))), core.WithWait(time.Second)))
-	e.Use(echolock.Middleware(locks, echolock.Get("user"), echolock.Also(echolock.Literal("all")), echolock.WithErrorHandler(echolock.WriteError)))
+	accounts.Use(echolock.Middleware(locks, echolock.Param("id").Named("account").When(isWrite), core.WithWait(time.Second)))
+	e.Use(echolock.Middleware(locks, core.All(echolock.Get("user"), echolock.Literal("all")), echolock.WithErrorHandler(echolock.WriteError)))
 }
 
 func TestRegistrationPanics(t *testing.T) {
@@ -122,13 +119,11 @@ func TestRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":        {func() { echolock.Middleware(nil, literal) }, "locker"},
-		"nil key":           {func() { echolock.Middleware[string](locks, nil) }, "key function"},
+		"zero Key":          {func() { echolock.Middleware(locks, echolock.Key{}) }, "needs a key"},
 		"nil option":        {func() { echolock.Middleware(locks, literal, nil) }, "option is nil"},
 		"foreign option":    {func() { echolock.Middleware(locks, literal, adaptertest.ForeignOption()) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { echolock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { echolock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
-		"Also nothing":      {func() { echolock.Also([]echolock.KeyFunc{}...) }, "Also"},
-		"Also nil":          {func() { echolock.Also(literal, nil) }, "Also"},
 		"nil error handler": {func() { echolock.WithErrorHandler(nil) }, "WithErrorHandler"},
 		"Param":             {func() { echolock.Param("") }, "Param"},
 		"Param colon":       {func() { echolock.Param(":id") }, `Param(":id"): write the name alone, as in Param("id")`},

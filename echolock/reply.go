@@ -35,7 +35,7 @@ import (
 //
 // If the client has disconnected, the answer is 499 without a body, and WriteError
 // has sent it already. An error that core.RefusalOf does not know is 500 with the
-// code "internal". An *echo.HTTPError of the application's key function is answered
+// code "internal". An *echo.HTTPError of a function of core.KeyOf is answered
 // with its Code and Message, unless it wraps an error of core. No other answer
 // contains a key, a token or the text of an error.
 func WriteError(c echo.Context, err error) error {
@@ -84,8 +84,8 @@ func behind(err error) error {
 	return err
 }
 
-// applicationError returns the *echo.HTTPError of the application's key function, or
-// nil. It must have the status of an error.
+// applicationError returns the *echo.HTTPError of the application's key, or nil. It must have
+// the status of an error.
 func applicationError(code string, err error) *echo.HTTPError {
 	var own *echo.HTTPError
 	if code != "key_error" || !errors.As(err, &own) || own.Code < http.StatusBadRequest || own.Code > 599 {

@@ -62,7 +62,7 @@ func TestUnknownRoutes(t *testing.T) {
 	hasID := func(c echo.Context) bool { return slices.Contains(c.ParamNames(), "id") }
 	param := echolock.Middleware(locks.Locker, echolock.Param("id"))
 	user := echolock.Middleware(locks.Locker, echolock.Header("X-User"))
-	careful := echolock.Middleware(locks.Locker, core.When(hasID, echolock.Param("id")))
+	careful := echolock.Middleware(locks.Locker, echolock.Param("id").When(hasID))
 	auth := func(next echo.HandlerFunc) echo.HandlerFunc { return next }
 	const route = "/accounts/:id/balance"
 	for name, test := range map[string]struct {
@@ -138,7 +138,7 @@ func TestUseRunsAfterRouting(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	e := newEcho()
-	e.Use(echolock.Middleware(locks.Locker, core.Named("account", echolock.Param("id"))))
+	e.Use(echolock.Middleware(locks.Locker, echolock.Param("id").Named("account")))
 	e.GET("/accounts/:id", func(c echo.Context) error {
 		lease, _ := echolock.FromContext(c)
 		return c.String(http.StatusOK, lease.Key())

@@ -13,14 +13,14 @@ import (
 )
 
 // Reads of an account run beside each other, and a write has the account alone.
-func ExampleSharedReads() {
+func ExampleIsRead() {
 	locks, stop := exampleLocker()
 	defer stop()
 	defer func() { _ = locks.Close(context.Background()) }()
 
 	e := echo.New()
 	account := e.Group("/accounts/:id", echolock.Middleware(locks,
-		echolock.SharedReads(core.Named("account", echolock.Param("id"))), core.WithWait(500*time.Millisecond)))
+		echolock.Param("id").Named("account").SharedWhen(echolock.IsRead), core.WithWait(500*time.Millisecond)))
 	account.GET("", func(c echo.Context) error {
 		if c.QueryParam("first") != "" {
 			// While this read runs, the same client sends another one, and a write.

@@ -27,7 +27,7 @@ func BenchmarkMiddleware(b *testing.B) {
 		}
 	}
 	key := ginlock.Param("id")
-	skip := func(*gin.Context) (string, error) { return "", core.ErrSkip }
+	skip := core.KeyOf(func(*gin.Context) (string, error) { return "", core.ErrSkip })
 
 	b.Run("bare", func(b *testing.B) { serve(b) })
 	b.Run("skipped", func(b *testing.B) {

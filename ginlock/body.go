@@ -7,7 +7,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
@@ -19,9 +18,7 @@ import (
 //
 // The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with c.PostForm and c.ShouldBind as well as from c.Request.Body.
-func Form(name string) KeyFunc {
-	return ofRequest(httpkey.Form(name))
-}
+func Form(name string) Key { return httpkey.Form(name, requestOf, nil) }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever its
 // Content-Type. Dots separate nested fields: JSONField("account.id"). An empty name
@@ -39,14 +36,13 @@ func Form(name string) KeyFunc {
 // it calls c.ShouldBindBodyWithJSON instead of c.ShouldBindJSON. Or the middleware
 // stores the bound value with c.Set; GetAs then reads the key from the validated
 // value.
-func JSONField(path string) KeyFunc {
-	key := httpkey.JSONField(path)
-	return func(c *gin.Context) (core.RequestKey, error) {
-		if body, ok := boundBody(c); ok {
-			return key(body)
+func JSONField(path string) Key {
+	return httpkey.JSONField(path, func(c *gin.Context) *http.Request {
+		if bound, ok := boundBody(c); ok {
+			return bound
 		}
-		return key(c.Request)
-	}
+		return c.Request
+	}, nil)
 }
 
 // boundBody returns a request with the body that c.ShouldBindBodyWith has read and
@@ -57,11 +53,7 @@ func boundBody(c *gin.Context) (*http.Request, bool) {
 	if len(body) == 0 { // as after another middleware has read the body
 		return nil, false
 	}
-	bound := &http.Request{Body: io.NopCloser(bytes.NewReader(body))}
-	if limit := httpkey.BodyLimit(c.Request); limit != httpkey.DefaultMaxBody {
-		httpkey.LimitBody(bound, limit)
-	}
-	return bound, true
+	return &http.Request{Body: io.NopCloser(bytes.NewReader(body))}, true
 }
 
 // readBody reads the body of a request for its fingerprint.

@@ -3,7 +3,7 @@
 //
 //	locks := core.Must(core.New(rdb))
 //	oneAtATime := ginlock.Middleware(locks,
-//		core.Named("account", ginlock.Param("id")), core.WithWait(2*time.Second))
+//		ginlock.Param("id").Named("account"), core.WithWait(2*time.Second))
 //
 //	r.POST("/accounts/:id/transfer", auth, oneAtATime, transfer)
 //
@@ -35,9 +35,9 @@
 // the key of any other client.
 //
 // The key is the whole name of the lock: account 42 and user 42 have the same lock.
-// core.Named keeps them apart. Gin's getters are keys too, as core.Of((*gin.Context).FullPath).
-// A key function may answer by itself, as with c.AbortWithError, and return an error or no
-// key. Then its answer is kept. See [keys].
+// Key.Named keeps them apart. core.Getter makes a key of Gin's getters, as
+// core.Getter((*gin.Context).FullPath). A function of core.KeyOf may answer by itself, as
+// with c.AbortWithError, and return an error or no key. Then its answer is kept. See [keys].
 //
 // # Where to put it
 //
@@ -53,7 +53,7 @@
 // limit the lock to known routes:
 //
 //	isRoute := func(c *gin.Context) bool { return c.FullPath() != "" }
-//	r.Use(auth, ginlock.Middleware(locks, core.When(isRoute, core.Named("user", ginlock.Get("user")))))
+//	r.Use(auth, ginlock.Middleware(locks, ginlock.Get("user").Named("user").When(isRoute)))
 //
 // # Idempotent endpoints
 //

@@ -52,7 +52,7 @@ func Example() {
 		}
 		c.Status(http.StatusCreated)
 	}
-	r.POST("/accounts/:id/transfer", ginlock.Middleware(locks, core.Named("account", ginlock.Param("id"))), transfer)
+	r.POST("/accounts/:id/transfer", ginlock.Middleware(locks, ginlock.Param("id").Named("account")), transfer)
 
 	fmt.Println("first:", request(r, "POST", "/accounts/42/transfer", "").Code)
 	// Output:
@@ -73,7 +73,7 @@ func ExampleMiddleware_perUser() {
 	}
 	r := gin.New()
 	me := r.Group("/me", authenticate, ginlock.Middleware(locks,
-		core.Named("user", ginlock.GetAs("user", func(u *User) string { return u.ID })),
+		ginlock.GetAs("user", func(u *User) string { return u.ID }).Named("user"),
 		core.WithWait(2*time.Second)))
 	me.GET("", func(c *gin.Context) {
 		lease, _ := ginlock.FromContext(c)
@@ -92,7 +92,7 @@ func ExampleMiddleware_engine() {
 
 	isRoute := func(c *gin.Context) bool { return c.FullPath() != "" }
 	r := gin.New()
-	r.Use(ginlock.Middleware(locks, core.When(isRoute, core.Named("tenant", ginlock.Header("X-Tenant")))))
+	r.Use(ginlock.Middleware(locks, ginlock.Header("X-Tenant").Named("tenant").When(isRoute)))
 	r.GET("/reports", func(c *gin.Context) { c.String(http.StatusOK, "report") })
 
 	fmt.Println(request(r, "GET", "/reports", "").Code, request(r, "GET", "/unknown", "").Code)
@@ -106,7 +106,7 @@ func ExampleJSONField() {
 	defer stop()
 
 	r := gin.New()
-	r.POST("/payments", ginlock.Middleware(locks, core.Named("account", ginlock.JSONField("account.id"))), func(c *gin.Context) {
+	r.POST("/payments", ginlock.Middleware(locks, ginlock.JSONField("account.id").Named("account")), func(c *gin.Context) {
 		var payment struct {
 			Account struct{ ID int }
 			Amount  int
@@ -142,7 +142,7 @@ func ExampleIdempotencyKey() {
 		return w.Code
 	}
 	authenticate := func(c *gin.Context) { c.Set("user_id", c.Param("user")) } // from a session or a token
-	oneAtATime := ginlock.Middleware(locks, core.Named("payment", core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())))
+	oneAtATime := ginlock.Middleware(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey()).Named("payment"))
 	r.POST("/payments/:user", authenticate, oneAtATime, func(c *gin.Context) {
 		if c.Param("user") == "ada" {
 			fmt.Println("ada again:", submit("ada", `"8e03978e"`)) // the same key, quoted
@@ -160,16 +160,12 @@ func ExampleIdempotencyKey() {
 
 // A transfer locks both of its accounts. A transfer from a to b and a transfer from b
 // to a exclude each other, and do not deadlock.
-func ExampleAlso() {
+func ExampleMiddleware_severalKeys() {
 	locks, stop := exampleLocker()
 	defer stop()
 
 	r := gin.New()
-	r.POST("/transfers", ginlock.Middleware(locks,
-		core.Named("account", ginlock.JSONField("from")),
-		ginlock.Also(core.Named("account", ginlock.JSONField("to"))),
-		core.WithWait(2*time.Second),
-	), func(*gin.Context) {
+	r.POST("/transfers", ginlock.Middleware(locks, core.All(ginlock.JSONField("from"), ginlock.JSONField("to")).Named("account"), core.WithWait(2*time.Second)), func(*gin.Context) {
 		for _, account := range []string{"account:a", "account:b", "account:c"} {
 			_, err := locks.TryLock(context.Background(), account)
 			fmt.Println(account, "is taken:", err != nil)
@@ -197,7 +193,7 @@ func ExampleWithErrorHandler() {
 		c.JSON(http.StatusUnauthorized, gin.H{"error": "the user is unknown"})
 	}
 	r := gin.New()
-	r.GET("/me", ginlock.Middleware(locks, core.Named("user", ginlock.Get("user")), ginlock.WithErrorHandler(refused)),
+	r.GET("/me", ginlock.Middleware(locks, ginlock.Get("user").Named("user"), ginlock.WithErrorHandler(refused)),
 		func(*gin.Context) { fmt.Println("this does not run") })
 
 	answer := request(r, "GET", "/me", "")
@@ -224,7 +220,7 @@ func ExampleWithErrorHandler_renderedOutside() {
 		outcome, _ := core.RefusalOf(err)
 		c.Status(outcome.HTTP)
 	})
-	r.GET("/me", ginlock.Middleware(locks, core.Named("user", ginlock.Get("user")), statusOnly),
+	r.GET("/me", ginlock.Middleware(locks, ginlock.Get("user").Named("user"), statusOnly),
 		func(*gin.Context) { fmt.Println("this does not run") })
 
 	answer := request(r, "GET", "/me", "")

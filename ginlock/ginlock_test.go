@@ -65,7 +65,7 @@ func TestSkippedRequestRunsWithoutLock(t *testing.T) {
 	defer release()
 	writes := func(c *gin.Context) bool { return c.Request.Method != http.MethodGet }
 	r := gin.New()
-	r.Use(ginlock.Middleware(locks.Locker, core.When(writes, literal)))
+	r.Use(ginlock.Middleware(locks.Locker, literal.When(writes)))
 	r.Any("/", func(c *gin.Context) {
 		if _, found := ginlock.FromContext(c); found {
 			t.Error("there is a lease")
@@ -79,13 +79,12 @@ func TestSkippedRequestRunsWithoutLock(t *testing.T) {
 	}
 }
 
-// Also locks more keys, and FromContext returns the lease of the first key.
-func TestAlsoLocksMoreKeys(t *testing.T) {
+// A middleware locks all of its keys, and FromContext returns the lease of the first key.
+func TestMiddlewareLocksAllKeys(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)
 	r := gin.New()
-	r.GET("/", ginlock.Middleware(locks.Locker, ginlock.Literal("b"),
-		ginlock.Also(ginlock.Literal("a"), ginlock.Query("c")), ginlock.Also(ginlock.Literal("b"))), func(c *gin.Context) {
+	r.GET("/", ginlock.Middleware(locks.Locker, core.All(ginlock.Literal("b"), ginlock.Literal("a"), ginlock.Query("c"), ginlock.Literal("b"))), func(c *gin.Context) {
 		for _, key := range []string{"a", "b", "c"} {
 			if _, err := locks.TryLock(t.Context(), key); !errors.Is(err, core.ErrBusy) {
 				t.Errorf("%s is free: %v", key, err)
@@ -116,13 +115,11 @@ func TestRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":        {func() { ginlock.Middleware(nil, literal) }, "locker"},
-		"nil key":           {func() { ginlock.Middleware[string](locks, nil) }, "key function"},
+		"zero Key":          {func() { ginlock.Middleware(locks, ginlock.Key{}) }, "needs a key"},
 		"nil option":        {func() { ginlock.Middleware(locks, literal, nil) }, "option is nil"},
 		"foreign option":    {func() { ginlock.Middleware(locks, literal, adaptertest.ForeignOption()) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { ginlock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { ginlock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
-		"Also nothing":      {func() { ginlock.Also([]ginlock.KeyFunc{}...) }, "Also"},
-		"Also nil":          {func() { ginlock.Also(literal, nil) }, "Also"},
 		"nil error handler": {func() { ginlock.WithErrorHandler(nil) }, "WithErrorHandler"},
 		"Param":             {func() { ginlock.Param("") }, "Param"},
 		"Param colon":       {func() { ginlock.Param(":id") }, `Param(":id"): write the name alone, as in Param("id")`},

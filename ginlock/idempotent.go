@@ -10,7 +10,6 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // Idempotent runs a request once for its key. A copy that arrives after the request
@@ -34,15 +33,11 @@ import (
 // c.Request are the same as without it. If an answer is replayed, the chain is
 // aborted.
 //
-// Idempotent panics where Middleware does, and for a Locker that runs requests
-// without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
-// core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
-func Idempotent[K string | core.RequestKey](l *core.Locker, key func(*gin.Context) (K, error), opts ...core.Option) gin.HandlerFunc {
-	return idempotent(l, registration.KeyOf(self, "Idempotent", l, key), opts)
-}
-
-// idempotent is Idempotent for each form of key function.
-func idempotent(l *core.Locker, key KeyFunc, opts []core.Option) gin.HandlerFunc {
+// Idempotent panics where Middleware does, for a key of core.All or with Permits, Shared or
+// SharedWhen, and for a Locker that runs requests without Redis (core.WithFailOpen), shares
+// its locks (core.WithPermits and core.WithShared) or is from core.NewQuorum. The middleware
+// is safe for concurrent use.
+func Idempotent(l *core.Locker, key Key, opts ...core.Option) gin.HandlerFunc {
 	endpoint := adapter.Must(httpattempt.New(self, l, key, readBody, opts))
 	onError, _ := errorHandler.Value(endpoint.Locker())
 

@@ -28,10 +28,10 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":    {func() { ginlock.Idempotent(nil, byKey) }, "locker"},
-		"nil key":       {func() { ginlock.Idempotent[string](locks, nil) }, "key function"},
+		"zero Key":      {func() { ginlock.Idempotent(locks, ginlock.Key{}) }, "needs a key"},
 		"nil option":    {idempotent(nil), "option is nil"},
 		"bad setting":   {idempotent(core.WithRetention(1)), "WithRetention"},
-		"Also":          {idempotent(ginlock.Also(literal)), "Also has no effect on Idempotent"},
+		"All":           {func() { ginlock.Idempotent(locks, core.All(byKey, literal)) }, "Idempotent has one key"},
 		"FailOpen":      {idempotent(core.WithFailOpen(true)), "without Redis"},
 		"a cookie":      {idempotent(core.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
 		"of Idempotent": {func() { ginlock.Middleware(locks, byKey, core.WithStored(func(int) bool { return true })) }, "WithStored has no effect on Middleware"},

@@ -66,7 +66,7 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 	answering := func(status int) []core.Option {
 		return []core.Option{ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.AbortWithStatus(status) })}
 	}
-	broken := errors.New("the key function failed")
+	broken := errors.New("the key failed")
 	for name, test := range map[string]struct {
 		inside  gin.HandlerFunc
 		refusal error // of the lock
@@ -106,8 +106,8 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 			c.Next()
 			c.AbortWithStatus(http.StatusGatewayTimeout)
 		}, nil, charged, nil, runs},
-		"504 behind another refusal":              {after(func(c *gin.Context) { c.AbortWithStatus(http.StatusGatewayTimeout) }), core.ErrBusy, charged, nil, unknown},
-		"a refusal that the key function answers": {asIs, errAnswered, charged, nil, runs},
+		"504 behind another refusal":     {after(func(c *gin.Context) { c.AbortWithStatus(http.StatusGatewayTimeout) }), core.ErrBusy, charged, nil, unknown},
+		"a refusal that the key answers": {asIs, errAnswered, charged, nil, runs},
 		"errors rendered if there is no answer": {after(func(c *gin.Context) {
 			if !c.Writer.Written() {
 				c.JSON(http.StatusInternalServerError, "failed")
@@ -125,7 +125,7 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 			locks := locktest.New(t)
 			defer locks.Hold("held")()
 			passes := 0
-			key := func(c *gin.Context) (string, error) {
+			key := core.KeyOf(func(c *gin.Context) (string, error) {
 				if errors.Is(test.refusal, errAnswered) {
 					c.String(http.StatusInternalServerError, "no key")
 				}
@@ -133,7 +133,7 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 					return "held", nil
 				}
 				return "account", test.refusal
-			}
+			})
 			engine := gin.New()
 			engine.POST("/", ginlock.Idempotent(locks.Locker, byKey), func(*gin.Context) { passes++ }, test.inside,
 				ginlock.Middleware(locks.Locker, key, test.opts...), test.handler)
@@ -153,4 +153,4 @@ func TestHandlersInsideIdempotent(t *testing.T) {
 	}
 }
 
-var errAnswered = errors.New("the key function has answered")
+var errAnswered = errors.New("the key has answered")

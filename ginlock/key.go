@@ -1,12 +1,14 @@
 package ginlock
 
 import (
+	"net/http"
 	"net/url"
 	"reflect"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
@@ -21,15 +23,15 @@ import (
 //
 // The key is the value that c.Param returns. In an engine that does not unescape
 // values (UseEscapedPath or UseRawPath without UnescapePathValues) "42" and "4%32"
-// are two keys. If the handler unescapes the value, it needs a key function that does
-// so too.
-func Param(name string) KeyFunc {
+// are two keys. If the handler unescapes the value, it needs a core.KeyOf that
+// does so too.
+func Param(name string) Key {
 	httpkey.MustBeWildcard("Param", name)
-	return core.Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name), func(c *gin.Context) (string, error) {
+	return core.KeyOf(func(c *gin.Context) (string, error) {
 		value, hasName := c.Params.Get(name)
-		route := c.FullPath() // "" for an unknown path
+		route := c.FullPath()
 		return httpkey.Wildcard("Param", name, value, route, route != "" && !hasName)
-	})
+	}).Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name))
 }
 
 // Header reads the key from a request header. If the header occurs more than once,
@@ -37,7 +39,7 @@ func Param(name string) KeyFunc {
 // different values. An empty name panics.
 //
 // The client chooses the value: see the package comment on keys.
-func Header(name string) KeyFunc { return ofRequest(httpkey.Header(name)) }
+func Header(name string) Key { return adapter.Convert(httpkey.Header(name), requestOf) }
 
 // IdempotencyKey reads the key from the Idempotency-Key header, which is the same in
 // all copies of one request (draft-ietf-httpapi-idempotency-key-header-07). The
@@ -57,19 +59,19 @@ func Header(name string) KeyFunc { return ofRequest(httpkey.Header(name)) }
 // Under Idempotent a copy of a request gets the first answer. Under Middleware copies
 // do not run at the same time, but a copy that arrives after the first request has
 // ended runs again.
-func IdempotencyKey() KeyFunc { return ofRequest(httpkey.IdempotencyKey()) }
+func IdempotencyKey() Key { return adapter.Convert(httpkey.IdempotencyKey(), requestOf) }
 
 // Query reads the key from a parameter of the URL's query. A parameter that occurs
 // more than once, or a malformed query, is core.ErrInvalidKey. An empty name panics.
-func Query(name string) KeyFunc { return ofRequest(httpkey.Query("Query", name)) }
+func Query(name string) Key { return adapter.Convert(httpkey.Query("Query", name), requestOf) }
 
 // Cookie reads the key from a cookie, unescaped as by c.Cookie. Two cookies with the
 // name, or a cookie that cannot be unescaped, are core.ErrInvalidKey. An empty name
 // panics.
-func Cookie(name string) KeyFunc {
+func Cookie(name string) Key {
 	cookie := httpkey.Cookie(name)
-	return core.Describe(keypart.Call("Cookie", name), "the cookie "+strconv.Quote(name), func(c *gin.Context) (string, error) {
-		escaped, err := cookie(c.Request)
+	return core.KeyOf(func(c *gin.Context) (string, error) {
+		escaped, err := cookie.Read(c.Request)
 		if err != nil {
 			return "", err
 		}
@@ -78,7 +80,7 @@ func Cookie(name string) KeyFunc {
 			return "", keypart.Invalid("a malformed cookie")
 		}
 		return keypart.Text(value)
-	})
+	}).Describe(keypart.Call("Cookie", name), "the cookie "+strconv.Quote(name))
 }
 
 // ClientIP reads the key from c.ClientIP: the address of the client, from the headers
@@ -89,8 +91,8 @@ func Cookie(name string) KeyFunc {
 // By default Gin trusts X-Forwarded-For from any client, so a client can choose its
 // key. Call engine.SetTrustedProxies with the addresses of your proxies, or nil for
 // none.
-func ClientIP() KeyFunc {
-	return core.Describe("ClientIP()", "", func(c *gin.Context) (string, error) { return keypart.IP(c.ClientIP()) })
+func ClientIP() Key {
+	return core.KeyOf(func(c *gin.Context) (string, error) { return keypart.IP(c.ClientIP()) }).Describe("ClientIP()", "")
 }
 
 // Host reads the key from c.Request.Host, the host to which the request was sent. Use
@@ -109,7 +111,7 @@ func ClientIP() KeyFunc {
 // refuse unknown hosts. Host does not read X-Forwarded-Host, which a client can
 // forge. Behind a proxy that changes the host, set c.Request.Host in a middleware
 // before the lock.
-func Host() KeyFunc { return ofRequest(httpkey.Host()) }
+func Host() Key { return adapter.Convert(httpkey.Host(), requestOf) }
 
 // Get reads the key from a value that an earlier handler put into c with c.Set, such
 // as the authenticated user. Strings, integers and values with a method String are
@@ -118,12 +120,12 @@ func Host() KeyFunc { return ofRequest(httpkey.Host()) }
 //
 // The name is a string, or the value of another type that c.Set was called with. A
 // name that is nil, empty or not comparable panics.
-func Get(name any) KeyFunc {
+func Get(name any) Key {
 	mustBeName(name, "Get")
-	return core.Describe(keypart.Call("Get", name), "", func(c *gin.Context) (string, error) {
+	return core.KeyOf(func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
 		return keypart.Value(value)
-	})
+	}).Describe(keypart.Call("Get", name), "")
 }
 
 // GetAs reads the key from a value of type T that an earlier handler put into c with
@@ -134,26 +136,30 @@ func Get(name any) KeyFunc {
 // A missing or nil value is core.ErrNoKey. A value of another type is
 // core.ErrInvalidKey, and the error names the type. A nil get panics, and so does a
 // name that Get does not accept.
-func GetAs[T any](name any, get func(T) string) KeyFunc {
+func GetAs[T any](name any, get func(T) string) Key {
 	mustBeName(name, "GetAs")
 	registration.Must(self, get != nil, "GetAs needs a function")
-	return core.Describe(keypart.Call("GetAs", name), "", func(c *gin.Context) (string, error) {
+	return core.KeyOf(func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
 		return keypart.As(value, get)
-	})
+	}).Describe(keypart.Call("GetAs", name), "")
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for
 // core.Join. An empty key panics.
-func Literal(key string) KeyFunc { return ofRequest(httpkey.Literal(key)) }
+func Literal(key string) Key { return adapter.Convert(httpkey.Literal(key), requestOf) }
 
-// ofRequest reads the key from the request of the context.
-func ofRequest(key httpkey.KeyFunc) KeyFunc {
-	return func(c *gin.Context) (core.RequestKey, error) { return key(c.Request) }
-}
+// requestOf returns the net/http request of a context.
+func requestOf(c *gin.Context) *http.Request { return c.Request }
 
 // mustBeName panics unless c.Set accepts the name.
 func mustBeName(name any, function string) {
 	registration.Must(self, name != nil && name != "", function+" needs a name")
 	registration.Must(self, reflect.TypeOf(name).Comparable(), function+" needs a name that is comparable")
+}
+
+// IsRead reports whether a request changes nothing: its method is GET or HEAD. It is for
+// core.Key.SharedWhen, and for routes on which these methods keep that promise.
+func IsRead(c *gin.Context) bool {
+	return c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
 }

@@ -22,9 +22,9 @@ type (
 	userKey struct{}
 )
 
-// Each key function reads the part of the request in its name, and returns the value
+// Each key reads the part of the request in its name, and returns the value
 // that c returns.
-func TestKeyFunctions(t *testing.T) {
+func TestKeys(t *testing.T) {
 	t.Parallel()
 	set := func(name, value any) func(*gin.Context) {
 		return func(c *gin.Context) { c.Set(name, value) }
@@ -41,7 +41,7 @@ func TestKeyFunctions(t *testing.T) {
 	const urlencoded = "application/x-www-form-urlencoded"
 	userID := func(u *user) string { return strconv.Itoa(u.ID) }
 	for name, test := range map[string]struct {
-		key     ginlock.KeyFunc
+		key     ginlock.Key
 		prepare func(*gin.Context)
 		want    string
 		wantErr error
@@ -90,7 +90,7 @@ func TestKeyFunctions(t *testing.T) {
 			c, _ := gin.CreateTestContext(httptest.NewRecorder())
 			c.Request = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			test.prepare(c)
-			key, err := test.key(c)
+			key, err := test.key.Read(c)
 			if got := key.Raw(); got != test.want || !errors.Is(err, test.wantErr) || (err == nil) != (test.wantErr == nil) {
 				t.Errorf("%q, %v; want %q, %v", got, err, test.want, test.wantErr)
 			}
@@ -132,7 +132,7 @@ func TestClientIP(t *testing.T) {
 			if test.forwarded != "" {
 				c.Request.Header.Set("X-Forwarded-For", test.forwarded)
 			}
-			key, err := ginlock.ClientIP()(c)
+			key, err := ginlock.ClientIP().Read(c)
 			if got := key.Raw(); got != test.want || !errors.Is(err, test.wantErr) || (err == nil) != (test.wantErr == nil) {
 				t.Errorf("%q, %v; want %q, %v", got, err, test.want, test.wantErr)
 			}
@@ -144,7 +144,7 @@ type payment struct {
 	Account string `json:"account" form:"account" binding:"required"`
 }
 
-// A handler can bind the body with each method of Gin after a key function has read
+// A handler can bind the body with each method of Gin after a key has read
 // it, whether or not a middleware has bound it before.
 func TestBodyIsStillThere(t *testing.T) {
 	t.Parallel()
@@ -170,7 +170,7 @@ func TestBodyIsStillThere(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		key         ginlock.KeyFunc
+		key         ginlock.Key
 		contentType string
 		body        string
 		before      gin.HandlerFunc
@@ -201,7 +201,7 @@ func TestBodyIsStillThere(t *testing.T) {
 				r.Use(test.before)
 			}
 			r.Use(func(c *gin.Context) {
-				if key, err := test.key(c); key.Raw() != "42" || err != nil {
+				if key, err := test.key.Read(c); key.Raw() != "42" || err != nil {
 					t.Errorf("key %q, %v", key.Raw(), err)
 				}
 			})
@@ -253,7 +253,7 @@ func TestKeyOfParamIsTheHandlersValue(t *testing.T) {
 			r := gin.New()
 			test.set(r)
 			r.GET("/:id", func(c *gin.Context) {
-				read, err := ginlock.Param("id")(c)
+				read, err := ginlock.Param("id").Read(c)
 				key := read.Raw()
 				if key != c.Param("id") || err != nil {
 					t.Errorf("key %q, %v; the handler reads %q", key, err, c.Param("id"))

@@ -12,9 +12,9 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// A key function may answer by itself, as Gin's own methods do. Nothing is added to
+// A key may answer by itself, as Gin's own methods do. Nothing is added to
 // its answer, and the error handler is not called.
-func TestKeyFunctionAnswers(t *testing.T) {
+func TestKeyAnswers(t *testing.T) {
 	t.Parallel()
 	noUser := errors.New("no user")
 	for name, test := range map[string]struct {
@@ -48,8 +48,8 @@ func TestKeyFunctionAnswers(t *testing.T) {
 					t.Errorf("outcome %+v, aborted %v", outcome, c.IsAborted())
 				}
 			})
-			lock := ginlock.Middleware(adaptertest.UnusedLocker(t), test.key)
-			handled := ginlock.Middleware(adaptertest.UnusedLocker(t), test.key,
+			lock := ginlock.Middleware(adaptertest.UnusedLocker(t), core.KeyOf(test.key))
+			handled := ginlock.Middleware(adaptertest.UnusedLocker(t), core.KeyOf(test.key),
 				ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.String(http.StatusTeapot, "mine") }))
 			r.POST("/default", lock, mustNotRun(t))
 			r.POST("/handler", handled, mustNotRun(t))
@@ -63,18 +63,18 @@ func TestKeyFunctionAnswers(t *testing.T) {
 }
 
 // A status alone is no answer: the middleware sends another status.
-func TestKeyFunctionSetsAStatus(t *testing.T) {
+func TestKeySetsAStatus(t *testing.T) {
 	t.Parallel()
 	r := gin.New()
-	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), func(c *gin.Context) (string, error) {
+	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), core.KeyOf(func(c *gin.Context) (string, error) {
 		c.Status(http.StatusForbidden)
 		return "", core.ErrNoKey
-	}), mustNotRun(t))
+	})), mustNotRun(t))
 	w := call(t, r, http.MethodGet, "/")
 	adaptertest.WantProblem(t, w, http.StatusBadRequest, "no_key")
 }
 
-// core.RefusalOf accepts the last error of c.Errors, even if the key function has added an
+// core.RefusalOf accepts the last error of c.Errors, even if the key has added an
 // error of its own.
 func TestLastErrorOfContextHasTheOutcome(t *testing.T) {
 	t.Parallel()
@@ -91,9 +91,9 @@ func TestLastErrorOfContextHasTheOutcome(t *testing.T) {
 			t.Errorf("errors %v", c.Errors)
 		}
 	})
-	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), func(c *gin.Context) (string, error) {
+	r.GET("/", ginlock.Middleware(adaptertest.UnusedLocker(t), core.KeyOf(func(c *gin.Context) (string, error) {
 		return "", c.Error(noUser)
-	}, ginlock.WithErrorHandler(func(c *gin.Context, err error) {
+	}), ginlock.WithErrorHandler(func(c *gin.Context, err error) {
 		if c.Errors.Last().Err != err { //nolint:errorlint // the same error
 			t.Errorf("the last error is %v, not %v", c.Errors.Last(), err)
 		}

@@ -5,21 +5,10 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // self is the name of this package in errors.
 const self = adapter.Name("ginlock")
-
-// Also locks more keys for the same request, such as both accounts of a transfer. The
-// request holds all keys. They are taken in a fixed order that does not depend on the
-// order of the key functions, so a transfer from a to b and a transfer from b to a do
-// not deadlock. One wait covers all keys. Equal keys are locked once. Leases
-// returns the lease of each key. Idempotent refuses this option. core.Func converts a
-// function of your own that stands beside other key functions.
-func Also[F ~func(*gin.Context) (K, error), K string | core.RequestKey](keys ...F) core.Option {
-	return registration.Also[*gin.Context](self, keys)
-}
 
 // WithErrorHandler sets the function that answers requests that do not run:
 // WriteError if not set. handle gets the error of core.Enter or Locker.Begin, which
@@ -32,8 +21,8 @@ func Also[F ~func(*gin.Context) (K, error), K string | core.RequestKey](keys ...
 // c.Writer.Write and c.JSON(-1, ...) do, the answer has the status of the outcome
 // instead of 200. c.Writer.Status returns it until another one is set. If handle only sets a
 // status with c.Status, a middleware before the lock that renders c.Errors writes the
-// body. If a key function has answered by itself, its answer is kept, and handle is
-// not called.
+// body. If the function of a core.KeyOf has answered by itself, its answer is kept, and
+// handle is not called.
 //
 // Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
 // the key. Any other answer counts as if the handler had given it.

@@ -53,7 +53,7 @@ func TestAuthenticatedUser(t *testing.T) {
 	locks := locktest.New(t)
 	r := gin.New()
 	r.GET("/", gin.BasicAuth(gin.Accounts{"ada": "secret"}),
-		ginlock.Middleware(locks.Locker, core.Named("user", ginlock.Get(gin.AuthUserKey))),
+		ginlock.Middleware(locks.Locker, ginlock.Get(gin.AuthUserKey).Named("user")),
 		func(c *gin.Context) {
 			lease, _ := ginlock.FromContext(c)
 			c.String(http.StatusOK, lease.Key())

@@ -82,52 +82,42 @@ func TestRegistrations(t *testing.T) {
 	r.POST("/13", ginlock.Middleware(locks, ginlock.Literal("nightly-report"), core.WithMaxHold(time.Minute)), h)
 
 	// Functions of the application.
-	r.POST("/14/:id", ginlock.Middleware(locks, accountOf), h)
-	r.POST("/15/:id", ginlock.Middleware(locks, func(c *gin.Context) (string, error) {
+	r.POST("/14/:id", ginlock.Middleware(locks, core.KeyOf(accountOf)), h)
+	r.POST("/15/:id", ginlock.Middleware(locks, core.KeyOf(func(c *gin.Context) (string, error) {
 		id, err := strconv.ParseUint(c.Param("id"), 10, 64)
 		return strconv.FormatUint(id, 10), err
-	}), h)
-	r.POST("/16", ginlock.Middleware(locks, core.Of((*gin.Context).FullPath)), h)
-	r.POST("/17", ginlock.Middleware(locks, core.Of(func(c *gin.Context) string { return c.GetString("user") })), h)
-	r.POST("/18", ginlock.Middleware(locks, func(c *gin.Context) (string, error) {
+	})), h)
+	r.POST("/16", ginlock.Middleware(locks, core.Getter((*gin.Context).FullPath)), h)
+	r.POST("/17", ginlock.Middleware(locks, core.Getter(func(c *gin.Context) string { return c.GetString("user") })), h)
+	r.POST("/18", ginlock.Middleware(locks, core.KeyOf(func(c *gin.Context) (string, error) {
 		if c.GetBool("guest") {
 			return "", errForbidden{errors.New("guests may not")}
 		}
 		return c.GetString("user"), nil
-	}), h)
+	})), h)
 
 	// core's functions around them.
-	r.POST("/19/:id", ginlock.Middleware(locks, core.Named("account", ginlock.Param("id"))), h)
-	r.POST("/20/:id", ginlock.Middleware(locks, core.Named("account", accountOf)), h)
+	r.POST("/19/:id", ginlock.Middleware(locks, ginlock.Param("id").Named("account")), h)
+	r.POST("/20/:id", ginlock.Middleware(locks, core.KeyOf(accountOf).Named("account")), h)
 	r.POST("/21/:id", ginlock.Middleware(locks, core.Join(ginlock.Get("tenant"), ginlock.Param("id"))), h)
 	r.POST("/22/:id", ginlock.Middleware(locks, core.Join(
 		ginlock.Literal("transfer"),
-		core.Func(func(c *gin.Context) (string, error) { return tenant(c.GetInt("tenant")).String(), nil }),
-		core.Of(func(c *gin.Context) string { return strings.ToLower(c.Param("id")) }),
+		core.KeyOf(func(c *gin.Context) (string, error) { return tenant(c.GetInt("tenant")).String(), nil }),
+		core.Getter(func(c *gin.Context) string { return strings.ToLower(c.Param("id")) }),
 	)), h)
 	r.POST("/22/payments", auth, ginlock.Middleware(locks, core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())), h)
 	r.POST("/23", ginlock.Middleware(locks, core.First(ginlock.Header("X-Account"), ginlock.Query("account"))), h)
-	r.Any("/24/:id", ginlock.Middleware(locks, core.When(isWrite, ginlock.Param("id"))), h)
-	r.Any("/25/:id", ginlock.Middleware(locks, core.When(
-		func(c *gin.Context) bool { return !c.IsWebsocket() },
-		func(c *gin.Context) (string, error) { return c.Param("id"), nil },
-	)), h)
-	r.POST("/26", ginlock.Middleware(locks, core.Named("mail", core.Hashed(ginlock.JSONField("mail")))), h)
-	r.POST("/27", ginlock.Middleware(locks, core.Keyed(secret, ginlock.Form("mail"))), h)
-	r.POST("/28", ginlock.Middleware(locks, core.Named("user", core.First(
-		ginlock.Get("user"), core.Named("ip", ginlock.ClientIP()),
-	))), h)
+	r.Any("/24/:id", ginlock.Middleware(locks, ginlock.Param("id").When(isWrite)), h)
+	r.Any("/25/:id", ginlock.Middleware(locks, core.KeyOf(func(c *gin.Context) (string, error) { return c.Param("id"), nil }).When(func(c *gin.Context) bool { return !c.IsWebsocket() })), h)
+	r.POST("/26", ginlock.Middleware(locks, ginlock.JSONField("mail").Hashed().Named("mail")), h)
+	r.POST("/27", ginlock.Middleware(locks, ginlock.Form("mail").HMAC(secret)), h)
+	r.POST("/28", ginlock.Middleware(locks, core.First(
+		ginlock.Get("user"), ginlock.ClientIP().Named("ip"),
+	).Named("user")), h)
 
 	// Several keys, and settings.
-	r.POST("/29", ginlock.Middleware(locks,
-		core.Named("account", ginlock.JSONField("from")),
-		ginlock.Also(core.Named("account", ginlock.JSONField("to"))),
-		core.WithWait(2*time.Second),
-	), h)
-	r.POST("/30/:id", ginlock.Middleware(locks, ginlock.Param("id"), ginlock.Also(
-		ginlock.Get("user"),
-		core.Func(func(c *gin.Context) (string, error) { return c.FullPath(), nil }),
-	)), h)
+	r.POST("/29", ginlock.Middleware(locks, core.All(ginlock.JSONField("from").Named("account"), ginlock.JSONField("to").Named("account")), core.WithWait(2*time.Second)), h)
+	r.POST("/30/:id", ginlock.Middleware(locks, core.All(ginlock.Param("id"), ginlock.Get("user"), core.KeyOf(func(c *gin.Context) (string, error) { return c.FullPath(), nil }))), h)
 	r.POST("/31/:id", ginlock.Middleware(locks.With(core.WithTTL(time.Minute)), ginlock.Param("id"), core.WithRetryAfter(5*time.Second)), h)
 	r.POST("/32/:id", ginlock.Middleware(locks, ginlock.Param("id"), ginlock.WithErrorHandler(app.refused)), h)
 	r.POST("/33/:id", ginlock.Middleware(app.locks, ginlock.Param("id"), ginlock.WithErrorHandler(
@@ -135,14 +125,14 @@ func TestRegistrations(t *testing.T) {
 	)), h)
 
 	// Groups, the engine, and lists made beforehand.
-	r.Group("/34", auth, ginlock.Middleware(locks, core.Named("user", ginlock.Get("user")))).POST("/me", h)
+	r.Group("/34", auth, ginlock.Middleware(locks, ginlock.Get("user").Named("user"))).POST("/me", h)
 	group := r.Group("/35/:id")
-	group.Use(auth, ginlock.Middleware(locks, core.Named("account", ginlock.Param("id"))))
+	group.Use(auth, ginlock.Middleware(locks, ginlock.Param("id").Named("account")))
 	group.DELETE("", h)
 	r.NoRoute(ginlock.Middleware(locks, ginlock.Header("X-Account")), h)
-	perUser := core.Named("user", ginlock.Get("user"))
+	perUser := ginlock.Get("user").Named("user")
 	patient := []core.Option{core.WithWait(5 * time.Second), ginlock.WithErrorHandler(app.refused)}
-	gin.New().Use(auth, ginlock.Middleware(locks, core.When(isRoute, perUser), patient...))
+	gin.New().Use(auth, ginlock.Middleware(locks, perUser.When(isRoute), patient...))
 	r.Match([]string{http.MethodPut, http.MethodPatch}, "/36", ginlock.Middleware(locks, perUser, slices.Clone(patient)...), h)
 
 	// Idempotent endpoints.

@@ -24,10 +24,10 @@ import (
 // key, a token or the text of an error.
 func WriteError(c *gin.Context, err error) { httpreply.Write(sender{c.Writer}, err) }
 
-// refuse ends a request that does not run, and answers it unless the key function has
+// refuse ends a request that does not run, and answers it unless the key has
 // done so. It aborts the chain first, so that c.Next in the error handler runs
-// nothing. It does not call c.Error: for an error that wraps the *gin.Error of a key
-// function, c.Error would add only the *gin.Error.
+// nothing. It does not call c.Error: for an error that wraps the *gin.Error of a key,
+// c.Error would add only the *gin.Error.
 func (h handler) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
 	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
 	c.Abort()

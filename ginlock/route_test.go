@@ -35,7 +35,7 @@ func TestRouteGroupAndEngine(t *testing.T) {
 			t.Parallel()
 			locks := locktest.New(t)
 			r := gin.New()
-			register(r, ginlock.Middleware(locks.Locker, core.Named("account", ginlock.Param("id"))), func(c *gin.Context) {
+			register(r, ginlock.Middleware(locks.Locker, ginlock.Param("id").Named("account")), func(c *gin.Context) {
 				key := "account:" + c.Param("id")
 				if lease, _ := ginlock.FromContext(c); lease.Key() != key {
 					t.Errorf("key %q", lease.Key())
@@ -87,16 +87,16 @@ func TestUnknownRoutes(t *testing.T) {
 	isRoute := func(c *gin.Context) bool { return c.FullPath() != "" }
 	id := ginlock.Param("id")
 	for name, test := range map[string]struct {
-		key     ginlock.KeyFunc
+		key     ginlock.Key
 		noRoute []gin.HandlerFunc
 		unknown int
 		method  int
 		body    string
 	}{
 		"all of the engine": {id, nil, 400, 400, `"code":"no_key"`},
-		"routes":            {core.When(isRoute, id), nil, 404, 405, "404 page not found"},
+		"routes":            {id.When(isRoute), nil, 404, 405, "404 page not found"},
 		"routes, and a handler for the rest": {
-			core.When(isRoute, id),
+			id.When(isRoute),
 			[]gin.HandlerFunc{func(c *gin.Context) { c.String(http.StatusNotFound, "nothing here") }},
 			404, 405, "nothing here",
 		},

@@ -12,14 +12,14 @@ import (
 )
 
 // Reads of an account run beside each other, and a write has the account alone.
-func ExampleSharedReads() {
+func ExampleIsRead() {
 	locks, stop := exampleLocker()
 	defer stop()
 	defer func() { _ = locks.Close(context.Background()) }()
 
 	r := gin.New()
 	account := r.Group("/accounts/:id", ginlock.Middleware(locks,
-		ginlock.SharedReads(core.Named("account", ginlock.Param("id"))), core.WithWait(500*time.Millisecond)))
+		ginlock.Param("id").Named("account").SharedWhen(ginlock.IsRead), core.WithWait(500*time.Millisecond)))
 	account.GET("", func(c *gin.Context) {
 		if c.Query("first") != "" {
 			// While this read runs, the same client sends another one, and a write.

@@ -189,7 +189,7 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 	end := make(chan struct{})
 	t.Cleanup(func() { close(end) })
 	for name, test := range map[string]struct {
-		refusal error // of the key function
+		refusal error // of the key
 		inside  chain // what stands between the attempt and the lock
 		want    string
 	}{
@@ -340,7 +340,7 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			locks, _ := adaptertest.Locker(t)
-			refusing := func(*grpclock.Call) (string, error) { return "", test.refusal }
+			refusing := failing(test.refusal)
 			info := &grpc.UnaryServerInfo{FullMethod: pb.Bank_Transfer_FullMethodName}
 			var runs atomic.Int32
 			handler := func(context.Context, any) (any, error) { return &pb.TransferReply{}, nil }
@@ -385,7 +385,7 @@ func TestRefusalBesideATryThatFails(t *testing.T) {
 			t.Parallel()
 			locks, _ := adaptertest.Locker(t)
 			var runs atomic.Int32
-			lock := grpclock.UnaryServerInterceptor(locks, func(*grpclock.Call) (string, error) { return "", core.ErrBusy })
+			lock := grpclock.UnaryServerInterceptor(locks, failing(core.ErrBusy))
 			try := test.try(locks)
 			inside := func(outer context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 				runs.Add(1)

@@ -29,7 +29,7 @@ func BenchmarkUnary(b *testing.B) {
 		}
 	}
 	field := grpclock.Field[*pb.TransferRequest]("account.id")
-	others := grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Settle_FullMethodName: field})
+	others := grpclock.ByMethod(map[string]grpclock.Key{pb.Bank_Settle_FullMethodName: field})
 
 	b.Run("bare", func(b *testing.B) {
 		serve(b, func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
@@ -52,7 +52,7 @@ func BenchmarkUnary(b *testing.B) {
 	})
 	redis := redistest.Start(b).Addr()
 	b.Run("redis/by method", func(b *testing.B) {
-		listed := grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: field})
+		listed := grpclock.ByMethod(map[string]grpclock.Key{pb.Bank_Transfer_FullMethodName: field})
 		serve(b, grpclock.UnaryServerInterceptor(lockbench.Locker(b, redis), listed))
 	})
 	b.Run("redis/annotated", func(b *testing.B) {
@@ -66,7 +66,7 @@ func BenchmarkUnary(b *testing.B) {
 
 // BenchmarkKey shows what it costs to read the key.
 func BenchmarkKey(b *testing.B) {
-	for name, key := range map[string]grpclock.KeyFunc{
+	for name, key := range map[string]grpclock.Key{
 		"field":   grpclock.Field[*pb.TransferRequest]("account.id"),
 		"message": grpclock.Message(func(m *pb.TransferRequest) string { return m.GetAccount().GetId() }),
 	} {
@@ -74,7 +74,7 @@ func BenchmarkKey(b *testing.B) {
 			call := grpclock.NewCall(b.Context(), "", transferOf("42"))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := key(call); err != nil {
+				if _, err := key.Read(call); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,65 +9,60 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// ByMethod chooses the key function by the method of the call. Methods that are not
+// ByMethod chooses the key by the method of the call. Methods that are not
 // in keys run without a lock. Method names have the form of gRPC,
 // "/pkg.Service/Method"; generated code has constants for them:
 //
-//	grpclock.ByMethod(map[string]grpclock.KeyFunc{
-//		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
+//	grpclock.ByMethod(map[string]grpclock.Key{
+//		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id").Named("account"),
 //	})
+//
+// The key of a method may be several keys: see core.All.
 //
 // Unary calls run only through a UnaryServerInterceptor, and streams only through a
 // StreamServerInterceptor. ServerOptions makes both. If one of them is missing, its
 // methods run without a lock. The observer receives a Warned event for each such method,
 // but not before the first call of the other interceptor.
 //
-// ByMethod panics if the map is empty, or has a nil key function or an unknown
-// method. Known are the methods of all protobuf services that are linked into the
-// program (protoregistry.GlobalFiles), since no server has its services yet. For a
-// service without protobuf, write a KeyFunc that checks c.FullMethod and returns
-// core.ErrSkip for other methods.
-//
-// core.Func converts a function of your own that returns a string, for the map.
-//
-// ByMethod also panics if a Field or Message reads another type than the method
-// receives. To find out, it calls each key function up to where the function first reads
-// from its Call. What a function of your own does after that is not checked: there, such a
-// mistake refuses each call with INTERNAL.
-func ByMethod(keys map[string]KeyFunc) KeyFunc {
+// ByMethod panics if the map is empty, or has a zero Key or an unknown method, and if a Field or
+// Message reads another type than the method receives. Known are the methods of all protobuf
+// services that are linked into the program (protoregistry.GlobalFiles), since no server has its
+// services yet. For a service without protobuf, see core.Switch.
+func ByMethod(keys map[string]Key) Key {
 	registration.Must(self, len(keys) > 0, "ByMethod needs a method")
-	m := &methods{keys: make(map[string]KeyFunc, len(keys))}
+	m := &methods{}
 	for method, key := range keys {
-		registration.Must(self, key != nil, fmt.Sprintf("ByMethod: the key function of %q is nil", method))
 		m.add(method, key)
 	}
 	slices.Sort(m.unary)
 	slices.Sort(m.streams)
-	return m.key
+	key := core.Switch((*Call).FullMethod, keys)
+	m.tags = len(adapter.Tags(key))
+	return adapter.Tag(key, m)
 }
 
-// methods are the methods of a ByMethod.
+// methods are the methods of a ByMethod, and the tag of its key.
 type methods struct {
-	keys           map[string]KeyFunc
 	unary, streams []string
+	tags           int // how many tags before this one are those of its rows
 	// unaryLocked and streamsLocked say whether there is an interceptor for the unary
 	// methods, and one for the streams.
 	unaryLocked, streamsLocked atomic.Bool
 }
 
-// add adds a method. It panics if the key function does not fit the method.
-func (m *methods) add(method string, key KeyFunc) {
+// add adds a method. It panics if the key does not fit the method.
+func (m *methods) add(method string, key Key) {
 	descriptor := mustBeMethod(method)
-	p := probeOf(descriptor)
-	p.inspect(key)
-	if p.wrong != nil {
-		panic(fmt.Sprintf("reqlock: grpclock: ByMethod: %q: %v", method, p.wrong))
+	registration.Must(self, bridge.AboutOf(key) != nil, fmt.Sprintf("ByMethod: %q has the zero Key", method))
+	if wrong := checkMessage(descriptor, key); wrong != nil {
+		panic(fmt.Sprintf("reqlock: grpclock: ByMethod: %q: %v", method, wrong))
 	}
-	m.keys[method] = key
 	if descriptor.IsStreamingClient() || descriptor.IsStreamingServer() {
 		m.streams = append(m.streams, method)
 	} else {
@@ -78,18 +73,14 @@ func (m *methods) add(method string, key KeyFunc) {
 // all returns the full names of the methods.
 func (m *methods) all() []string { return slices.Concat(m.unary, m.streams) }
 
-// key is the key function.
-func (m *methods) key(c *Call) (core.RequestKey, error) {
-	if c.probe != nil {
-		c.probe.byMethods = append(c.probe.byMethods, m)
-		answer, err := c.probe.answer()
-		return core.NewKey(answer), err
+// byMethodsOf returns the methods of each ByMethod of which a key is made.
+func byMethodsOf(key Key) (found []*methods) {
+	for _, tag := range adapter.Tags(key) {
+		if m, ok := tag.(*methods); ok && !slices.Contains(found, m) {
+			found = append(found, m)
+		}
 	}
-	key, ok := m.keys[c.method]
-	if !ok {
-		return core.RequestKey{}, core.ErrSkip
-	}
-	return key(c)
+	return found
 }
 
 // mustBeMethod returns the method, and panics unless the program has it.

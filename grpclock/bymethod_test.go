@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
@@ -19,7 +18,7 @@ func TestByMethod(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)
 	adaptertest.Hold(t, rdb)
-	methods := map[string]grpclock.KeyFunc{
+	methods := map[string]grpclock.Key{
 		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
 		"/reqlock.bank.v1.Bank/Deposit": grpclock.Field[*pb.DepositRequest]("account.id"),
 		healthpb.Health_Watch_FullMethodName: grpclock.Field[*healthpb.HealthCheckRequest](
@@ -64,15 +63,15 @@ func TestByMethodPanics(t *testing.T) {
 		"/reqlock.bank.v1.Bank/transfer":   `no method "transfer"`,
 		"/reqlock.bank.v1.Bank/Transfer\n": `no method "Transfer\n"`,
 	} {
-		message := adaptertest.PanicText(func() { grpclock.ByMethod(map[string]grpclock.KeyFunc{method: literal}) })
+		message := adaptertest.PanicText(func() { grpclock.ByMethod(map[string]grpclock.Key{method: literal}) })
 		if !strings.HasPrefix(message, "reqlock: grpclock: ByMethod: ") || !strings.Contains(message, want) {
 			t.Errorf("%q: panic %q", method, message)
 		}
 	}
-	for name, keys := range map[string]map[string]grpclock.KeyFunc{
-		"nil":              nil,
-		"empty":            {},
-		"nil key function": {pb.Bank_Transfer_FullMethodName: nil},
+	for name, keys := range map[string]map[string]grpclock.Key{
+		"nil":          nil,
+		"empty":        {},
+		"the zero Key": {pb.Bank_Transfer_FullMethodName: {}},
 	} {
 		if message := adaptertest.PanicText(func() { grpclock.ByMethod(keys) }); !strings.HasPrefix(message, "reqlock: grpclock: ByMethod") {
 			t.Errorf("%s: panic %q", name, message)
@@ -83,7 +82,7 @@ func TestByMethodPanics(t *testing.T) {
 // Nothing is locked for a method that is not listed, whatever its message is.
 func TestByMethodSkips(t *testing.T) {
 	t.Parallel()
-	key := grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: literal})
+	key := grpclock.ByMethod(map[string]grpclock.Key{pb.Bank_Transfer_FullMethodName: literal})
 	checkKey(t, key, grpclock.NewCall(t.Context(), pb.Bank_Settle_FullMethodName, nil), "", core.ErrSkip)
 	checkKey(t, key, grpclock.NewCall(t.Context(), pb.Bank_Transfer_FullMethodName, nil), theKey, nil)
 }
@@ -91,26 +90,13 @@ func TestByMethodSkips(t *testing.T) {
 // The name of a key is in events, whichever method it belongs to.
 func TestByMethodKeepsTheNameOfTheKey(t *testing.T) {
 	t.Parallel()
-	key := grpclock.ByMethod(map[string]grpclock.KeyFunc{
-		pb.Bank_Transfer_FullMethodName: core.Named("account", literal),
-		pb.Bank_Settle_FullMethodName:   core.Func(func(*grpclock.Call) (string, error) { return "own", nil }),
+	key := grpclock.ByMethod(map[string]grpclock.Key{
+		pb.Bank_Transfer_FullMethodName: literal.Named("account"),
+		pb.Bank_Settle_FullMethodName:   core.KeyOf(func(*grpclock.Call) (string, error) { return "own", nil }),
 	})
 	for method, want := range map[string]string{pb.Bank_Transfer_FullMethodName: "account", pb.Bank_Settle_FullMethodName: ""} {
 		if got, err := key.Read(grpclock.NewCall(t.Context(), method, nil)); got.Name() != want || err != nil {
 			t.Errorf("%s: name %q, %v", method, got.Name(), err)
 		}
 	}
-}
-
-// A function of a program that returns a string is a key function as it is.
-func TestInterceptorsAcceptPlainFunctions(t *testing.T) {
-	t.Parallel()
-	locks := adaptertest.UnusedLocker(t)
-	plain := func(c *grpclock.Call) (string, error) { return c.FullMethod(), nil }
-	grpclock.UnaryServerInterceptor(locks, plain, grpclock.Also(plain, plain))
-	grpclock.StreamServerInterceptor(locks, plain, grpclock.Also(core.Func(plain), literal))
-	grpclock.ServerOptions(locks, plain)
-	interceptor := grpclock.IdempotentUnaryServerInterceptor(locks, func(*grpclock.Call) (string, error) { return "", nil })
-	_, err := interceptor(t.Context(), nil, &grpc.UnaryServerInfo{}, nil)
-	wantCode(t, err, codes.InvalidArgument)
 }

@@ -1,12 +1,8 @@
 package grpclock
 
-import (
-	"context"
+import "context"
 
-	"github.com/reqlock/reqlock/core"
-)
-
-// A Call is the input of key functions: a unary call, or the beginning of a stream.
+// A Call is what a Key reads: a unary call, or the beginning of a stream.
 type Call struct {
 	ctx          context.Context
 	method       string
@@ -14,13 +10,12 @@ type Call struct {
 	opening      bool // a stream that may still receive a first message
 	needsMessage bool // Message was called while opening
 
-	pass  pass   // of a unary call
-	probe *probe // not nil at registration, when there is no call
+	pass pass // of a unary call
 }
 
 // NewCall returns a unary call with its message, or a stream with its first message;
-// nil is the message of a stream that ends without one. Use it in tests of key
-// functions; interceptors create the Call by themselves.
+// nil is the message of a stream that ends without one. Use it in tests of
+// keys; interceptors create the Call by themselves.
 func NewCall(ctx context.Context, fullMethod string, message any) *Call {
 	return &Call{ctx: ctx, method: fullMethod, message: message}
 }
@@ -33,28 +28,25 @@ func newOpening(ctx context.Context, fullMethod string) *Call {
 // Context returns the context of the call, from the interceptors before this one. It
 // carries the metadata, the peer and the deadline.
 func (c *Call) Context() context.Context {
-	c.endProbe()
 	return c.ctx
 }
 
 // FullMethod returns the method in the form of gRPC, "/pkg.Service/Method", as in the
 // generated constants pb.Service_Method_FullMethodName.
 func (c *Call) FullMethod() string {
-	c.endProbe()
 	return c.method
 }
 
 // Message returns the message of a unary call, or the first one of a stream.
 //
 // It is nil before a stream has received a message, and for a stream that ends
-// without one. If a key function gets nil while the stream opens, it is called again
-// with the first message, and its first result is ignored. So a key function need not
-// distinguish the two cases, but it must accept nil:
+// without one. If a key gets nil while the stream opens, it is read again with the
+// first message, and its first result is ignored. So the function of a core.KeyOf need
+// not distinguish the two cases, but it must accept nil:
 //
 //	m, _ := c.Message().(*pb.TransferRequest)
 //	return m.GetDryRun() // getters bear nil too
 func (c *Call) Message() any {
-	c.endProbe()
 	c.needsMessage = c.needsMessage || c.opening
 	return c.message
 }
@@ -64,32 +56,3 @@ func (c *Call) String() string { return "grpclock.Call(" + c.method + ")" }
 
 // GoString returns the same as String, for %#v.
 func (c *Call) GoString() string { return c.String() }
-
-// endProbe ends a probe: it must not run a function of the application any further.
-func (c *Call) endProbe() {
-	if c.probe != nil {
-		panic(errProbed)
-	}
-}
-
-// errNoMessage reports that the key is not known before the first message.
-var errNoMessage error = noMessageError{}
-
-type noMessageError struct{}
-
-func (noMessageError) Error() string { return "reqlock: the stream has no message yet" }
-
-// ReqlockPending marks an error that refuses nothing: the key function is called again.
-func (noMessageError) ReqlockPending() {}
-
-// failBeforeMessage returns a key function that fails if key reads the message of a
-// stream that is still opening, whatever key returns.
-func failBeforeMessage(key KeyFunc) KeyFunc {
-	return func(c *Call) (core.RequestKey, error) {
-		k, err := key(c)
-		if c.needsMessage {
-			return core.RequestKey{}, errNoMessage
-		}
-		return k, err
-	}
-}

@@ -28,7 +28,7 @@ func (c *chain) add(unary grpc.UnaryServerInterceptor, stream grpc.StreamServerI
 	c.stream = append(c.stream, stream)
 }
 
-func (c *chain) lock(l *core.Locker, key grpclock.KeyFunc, opts ...core.Option) {
+func (c *chain) lock(l *core.Locker, key grpclock.Key, opts ...core.Option) {
 	c.add(grpclock.UnaryServerInterceptor(l, key, opts...), grpclock.StreamServerInterceptor(l, key, opts...))
 }
 
@@ -52,7 +52,7 @@ func (c *chain) options() []grpc.ServerOption {
 // calls are the kinds of locked calls: a unary call, a stream that takes its lock
 // when it opens, and a stream that takes its lock with the first message.
 var calls = map[string]struct {
-	key  grpclock.KeyFunc
+	key  grpclock.Key
 	bank func(run func(context.Context) error) *bank
 	call func(context.Context, pb.BankClient) error
 }{
@@ -108,7 +108,7 @@ func batchCall(ctx context.Context, client pb.BankClient) error {
 }
 
 // forEachCall runs a test with each kind of call.
-func forEachCall(t *testing.T, test func(t *testing.T, key grpclock.KeyFunc,
+func forEachCall(t *testing.T, test func(t *testing.T, key grpclock.Key,
 	bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error),
 ) {
 	t.Helper()

@@ -2,9 +2,9 @@
 // same key run one at a time, in all processes of a service.
 //
 //	locks := core.Must(core.New(rdb))
-//	key := grpclock.ByMethod(map[string]grpclock.KeyFunc{
-//		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
-//		pb.Bank_Deposit_FullMethodName:  core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")), // a stream
+//	key := grpclock.ByMethod(map[string]grpclock.Key{
+//		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id").Named("account"),
+//		pb.Bank_Deposit_FullMethodName:  grpclock.Field[*pb.DepositRequest]("account.id").Named("account"), // a stream
 //	})
 //
 //	options := []grpc.ServerOption{
@@ -30,11 +30,11 @@
 // Take the key from the authenticated user (ContextValue, ContextValueAs, Peer with mutual
 // TLS), or from a resource in the message that the user is allowed to use (Field, Message).
 // With a key from metadata alone, any client can lock the key of any other client. The key
-// is the whole name of the lock: core.Named keeps account 42 and user 42 apart.
+// is the whole name of the lock: Named keeps account 42 and user 42 apart.
 //
 // An interceptor gets the calls of all methods, including health checks. ByMethod locks
-// some of them. Without ByMethod, a key function that reads one type of message refuses
-// the methods that have another type. See [keys].
+// some of them. Without ByMethod, a key that reads one type of message refuses the
+// methods that have another type. See [keys].
 //
 // # Rules in the .proto file
 //
@@ -52,7 +52,7 @@
 // A client that got no answer sends its call again, with the same idempotency-key in the
 // metadata. IdempotentUnaryServerInterceptor then repeats the first answer:
 //
-//	paid := grpclock.ByMethod(map[string]grpclock.KeyFunc{
+//	paid := grpclock.ByMethod(map[string]grpclock.Key{
 //		pb.Bank_Transfer_FullMethodName: core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()),
 //	})
 //	grpc.NewServer(grpc.ChainUnaryInterceptor(
@@ -78,7 +78,7 @@
 //   - A stream that ends without a message is refused, since it has no key.
 //
 // The context of the stream stays the same, and carries the lease from the first message
-// on. A key function may be called twice: see Call.Message.
+// on. A key may be read twice: see Call.Message.
 //
 // # What to know
 //

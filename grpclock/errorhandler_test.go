@@ -67,8 +67,8 @@ func TestErrorHandler(t *testing.T) {
 	}
 }
 
-// The status of a cause, such as a circuit breaker's before Redis, or of the key
-// function's own error, is not one that an error handler has chosen.
+// The status of a cause, such as a circuit breaker's before Redis, or of the key's
+// own error, is not one that an error handler has chosen.
 func TestErrorHandlerChoosesItsStatus(t *testing.T) {
 	t.Parallel()
 	own, behind := status.Error(codes.NotFound, "mine"), status.Error(codes.DataLoss, theKey)
@@ -81,7 +81,7 @@ func TestErrorHandlerChoosesItsStatus(t *testing.T) {
 	t.Cleanup(func() { circuit.open.Store(false) })
 	wrap := func(err error) error { return fmt.Errorf("x: %w", err) }
 	for name, test := range map[string]struct {
-		key    grpclock.KeyFunc
+		key    grpclock.Key
 		handle func(error) error
 		code   codes.Code
 	}{
@@ -92,10 +92,10 @@ func TestErrorHandlerChoosesItsStatus(t *testing.T) {
 			_, err := locks.TryLock(t.Context(), "another")
 			return wrap(err)
 		}, codes.InvalidArgument},
-		"joined":         {literal, func(err error) error { return errors.Join(err, own) }, codes.NotFound},
-		"the cause":      {literal, func(err error) error { return wrap(detailOf(err).Cause) }, codes.DataLoss},
-		"key function's": {failing(behind), wrap, codes.DataLoss},
-		"beside the key function's": {failing(behind), func(err error) error {
+		"joined":    {literal, func(err error) error { return errors.Join(err, own) }, codes.NotFound},
+		"the cause": {literal, func(err error) error { return wrap(detailOf(err).Cause) }, codes.DataLoss},
+		"the key's": {failing(behind), wrap, codes.DataLoss},
+		"beside the key's": {failing(behind), func(err error) error {
 			return fmt.Errorf("%w: %w", err, own)
 		}, codes.NotFound},
 		"not to be compared": {failing(uncomparable{core.ErrNoKey}), func(err error) error { return err }, codes.InvalidArgument},

@@ -68,8 +68,8 @@ func Example() {
 		return nil
 	}}
 	client, stop = exampleClient(service, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
-		grpclock.ByMethod(map[string]grpclock.KeyFunc{
-			pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
+		grpclock.ByMethod(map[string]grpclock.Key{
+			pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id").Named("account"),
 		}))))
 	defer stop()
 
@@ -97,8 +97,8 @@ func ExampleStreamServerInterceptor() {
 		return coins.SendAndClose(&pb.BalanceReply{Cents: cents})
 	}}
 	client, stop := exampleClient(service, grpc.StreamInterceptor(grpclock.StreamServerInterceptor(locks,
-		grpclock.ByMethod(map[string]grpclock.KeyFunc{
-			pb.Bank_Deposit_FullMethodName: core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")),
+		grpclock.ByMethod(map[string]grpclock.Key{
+			pb.Bank_Deposit_FullMethodName: grpclock.Field[*pb.DepositRequest]("account.id").Named("account"),
 		}))))
 	defer stop()
 
@@ -133,9 +133,9 @@ func ExampleServerOptions() {
 		fmt.Println("a transfer under the lock", lease.Key())
 		return nil
 	}}
-	client, stop := exampleClient(service, grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
-		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
-		pb.Bank_Deposit_FullMethodName:  core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")),
+	client, stop := exampleClient(service, grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.Key{
+		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id").Named("account"),
+		pb.Bank_Deposit_FullMethodName:  grpclock.Field[*pb.DepositRequest]("account.id").Named("account"),
 	}))...)
 	defer stop()
 
@@ -163,7 +163,7 @@ func ExampleUnaryServerInterceptor_perUser() {
 		return next(context.WithValue(ctx, userKey{}, user), req)
 	}
 	oneAtATime := grpclock.UnaryServerInterceptor(locks,
-		core.Named("user", grpclock.ContextValueAs(userKey{}, func(u *User) string { return u.ID })),
+		grpclock.ContextValueAs(userKey{}, func(u *User) string { return u.ID }).Named("user"),
 		core.WithWait(2*time.Second))
 
 	service := &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
@@ -199,7 +199,7 @@ func ExampleIdempotencyKey() {
 		return next(context.WithValue(ctx, userKey{}, user), req)
 	}
 	oneAtATime := grpclock.UnaryServerInterceptor(locks,
-		core.Named("transfer", core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey())))
+		core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()).Named("transfer"))
 	service := &bank{transfer: func(_ context.Context, m *pb.TransferRequest) error {
 		if m.GetAccount().GetId() == "ada" {
 			fmt.Println("ada again:", submit("ada", `"8e03978e"`)) // the same key, quoted
@@ -228,7 +228,7 @@ func ExampleIdempotentUnaryServerInterceptor() {
 		user := metadata.ValueFromIncomingContext(ctx, "user")[0] // from a token in the metadata
 		return next(context.WithValue(ctx, userKey{}, user), req)
 	}
-	once := grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
+	once := grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.ByMethod(map[string]grpclock.Key{
 		pb.Bank_Transfer_FullMethodName: core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey()),
 	}))
 	service := &bank{transfer: func(_ context.Context, m *pb.TransferRequest) error {
@@ -259,7 +259,7 @@ func ExampleIdempotentUnaryServerInterceptor() {
 
 // A transfer locks both of its accounts. A transfer from a to b and a transfer from b
 // to a exclude each other, and do not deadlock.
-func ExampleAlso() {
+func ExampleByMethod_severalKeys() {
 	locks, stop := exampleLocker()
 	defer stop()
 
@@ -270,13 +270,11 @@ func ExampleAlso() {
 		}
 		return ctx.Err()
 	}}
-	inTransfer := func(field string) grpclock.KeyFunc {
-		return grpclock.ByMethod(map[string]grpclock.KeyFunc{
-			pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest](field)),
-		})
-	}
-	client, stop := exampleClient(service, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
-		inTransfer("account.id"), grpclock.Also(inTransfer("payee.id")), core.WithWait(2*time.Second))))
+	key := grpclock.ByMethod(map[string]grpclock.Key{
+		pb.Bank_Transfer_FullMethodName: core.All(
+			grpclock.Field[*pb.TransferRequest]("account.id"), grpclock.Field[*pb.TransferRequest]("payee.id")).Named("account"),
+	})
+	client, stop := exampleClient(service, grpclock.ServerOptions(locks, key, core.WithWait(2*time.Second))...)
 	defer stop()
 
 	_, err := client.Transfer(context.Background(), &pb.TransferRequest{
@@ -303,7 +301,7 @@ func ExampleWithErrorHandler() {
 		return status.Error(codes.Unauthenticated, "the user is unknown")
 	}
 	client, stop := exampleClient(&bank{}, grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(locks,
-		core.Named("user", grpclock.Metadata("x-user")), grpclock.WithErrorHandler(refused))))
+		grpclock.Metadata("x-user").Named("user"), grpclock.WithErrorHandler(refused))))
 	defer stop()
 
 	_, err := client.Transfer(context.Background(), &pb.TransferRequest{})
@@ -312,9 +310,9 @@ func ExampleWithErrorHandler() {
 	// rpc error: code = Unauthenticated desc = the user is unknown
 }
 
-// A key function can be tested without a server.
+// A key can be tested without a server.
 func ExampleNewCall() {
-	key := core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))
+	key := grpclock.Field[*pb.TransferRequest]("account.id").Named("account")
 	call := grpclock.NewCall(context.Background(), pb.Bank_Transfer_FullMethodName,
 		&pb.TransferRequest{Account: &pb.Account{Id: "42"}})
 	read, err := key.Read(call)

@@ -2,11 +2,13 @@ package grpclock
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/fieldpath"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
@@ -27,26 +29,24 @@ import (
 // cases: M has no such field; the last field is a bool, a floating-point number,
 // bytes or a message, which cannot be keys; a field in the path is repeated or a map;
 // or the path names a oneof instead of one of its fields.
-func Field[M proto.Message](path string) KeyFunc {
+func Field[M proto.Message](path string) Key {
 	fields, err := fieldpath.Parse(descriptorOf[M](path), path)
 	if err != nil {
 		panic(fmt.Sprintf("reqlock: grpclock: Field(%q): %v", path, err))
 	}
-	return describedField(path, func(c *Call) (string, error) {
-		if c.probe != nil {
-			return reads[M](c.probe)
-		}
+	key := core.KeyOf(func(c *Call) (string, error) {
 		m, err := messageOf[M](c)
 		if err != nil {
 			return "", err
 		}
 		return fields.Key(m.ProtoReflect())
 	})
+	return adapter.Tag(describedField(path, key), readsMessage{reflect.TypeFor[M](), fits[M]})
 }
 
-// describedField names a key function that reads the field of a path in its errors.
-func describedField(path string, key func(*Call) (string, error)) KeyFunc {
-	return core.Describe(keypart.Call("Field", path), "the field "+strconv.Quote(path), key)
+// describedField names a key that reads the field of a path in its errors.
+func describedField(path string, key Key) Key {
+	return key.Describe(keypart.Call("Field", path), "the field "+strconv.Quote(path))
 }
 
 // descriptorOf returns the descriptor of a generated message type.

@@ -36,7 +36,7 @@ func TestField(t *testing.T) {
 	null := grpclock.Field[*structpb.Value]("null_value")
 	path := grpclock.Field[*descriptorpb.FileDescriptorProto]("options.optimize_for")
 	for title, test := range map[string]struct {
-		key     grpclock.KeyFunc
+		key     grpclock.Key
 		message any
 		want    string
 		wantErr error
@@ -77,7 +77,7 @@ func TestFieldPanics(t *testing.T) {
 	t.Parallel()
 	type file = *descriptorpb.FileDescriptorProto
 	for name, test := range map[string]struct {
-		field func(path string) grpclock.KeyFunc
+		field func(path string) grpclock.Key
 		path  string
 		want  string
 	}{
@@ -114,7 +114,7 @@ func TestFieldPanics(t *testing.T) {
 }
 
 // Whatever the path is, Field panics with a message that names it, or returns a
-// function that finds a key or says why there is none.
+// key that is found in a message, or says why there is none.
 func FuzzFieldPath(f *testing.F) {
 	for _, seed := range []string{
 		"name", "options.java_package", "options.optimize_for", "options.features.enum_type", "options.deprecated",
@@ -123,9 +123,9 @@ func FuzzFieldPath(f *testing.F) {
 		f.Add(seed, "a")
 	}
 	f.Fuzz(func(t *testing.T, path, value string) {
-		var key grpclock.KeyFunc
+		var key grpclock.Key
 		message := adaptertest.PanicText(func() { key = grpclock.Field[*descriptorpb.FileDescriptorProto](path) })
-		if key == nil {
+		if message != "" {
 			if !strings.HasPrefix(message, fmt.Sprintf("reqlock: grpclock: Field(%q): ", path)) {
 				t.Fatalf("%q: panic %q", path, message)
 			}
@@ -139,7 +139,7 @@ func FuzzFieldPath(f *testing.F) {
 				Options: &descriptorpb.FileOptions{JavaPackage: &value, Features: &descriptorpb.FeatureSet{}},
 			},
 		} {
-			k, err := key(grpclock.NewCall(t.Context(), "", m))
+			k, err := key.Read(grpclock.NewCall(t.Context(), "", m))
 			if (k.Raw() == "") == (err == nil) || err != nil && !errors.Is(err, core.ErrNoKey) && !errors.Is(err, core.ErrInvalidKey) {
 				t.Errorf("%q of %v: %q, %v", path, m, k.Raw(), err)
 			}

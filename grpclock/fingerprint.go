@@ -14,7 +14,7 @@ import (
 const fingerprintVersion = 1
 
 // fingerprintOf digests the message of a call: the name of its type, and its bytes
-// with sorted maps. Its error is that of a key function.
+// with sorted maps. Its error is that of a key.
 func fingerprintOf(c *Call) ([]byte, error) {
 	m, ok := c.Message().(proto.Message)
 	if !ok {

@@ -21,7 +21,7 @@ func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
 	broken := core.WithFingerprint(func(*grpclock.Call) ([]byte, error) { return nil, errors.New("broken") })
 	wrong := grpclock.Message(func(m fmt.Stringer) string { return m.String() })
 	for want, test := range map[string]struct {
-		key     grpclock.KeyFunc
+		key     grpclock.Key
 		options []core.Option
 	}{
 		"reqlock: key function: WithFingerprint(): broken":                                                     {literal, []core.Option{broken}},

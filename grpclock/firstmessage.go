@@ -12,8 +12,7 @@ var (
 	// message with the key.
 	errTooEarly = newRefusal(statusFor(core.Refusal{Code: "internal", GRPC: uint32(codes.Internal)},
 		"the handler sent or returned before it received the message with the key"), nil)
-	// errPanicked is for a handler that continues after the key function has
-	// panicked.
+	// errPanicked is for a handler that continues after the key has panicked.
 	errPanicked = newRefusal(statusFor(core.Refusal{Code: "key_error", GRPC: uint32(codes.Internal)}, "key error"), nil)
 )
 
@@ -28,7 +27,7 @@ func (s *stream) enter(first any) error {
 	}()
 	ctx := s.ctx.Context // also ends if another goroutine ends the stream
 	call := NewCall(ctx, s.method, first)
-	locked, release, err := core.Enter(ctx, s.c.locks, call, s.c.keys...)
+	locked, release, err := core.Enter(ctx, s.c.locks, call, s.c.key)
 	if err != nil {
 		err = s.c.refusalOf(call, err)
 	}

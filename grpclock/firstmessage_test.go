@@ -19,7 +19,7 @@ import (
 )
 
 // All keys of a stream are taken with its first message.
-func TestAlsoLocksMoreKeysOfAStream(t *testing.T) {
+func TestAllLocksMoreKeysOfAStream(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	client := serve(t, batchBank(func(ctx context.Context) error {
@@ -32,7 +32,7 @@ func TestAlsoLocksMoreKeysOfAStream(t *testing.T) {
 			}
 		}
 		return nil
-	}), streams(locks, accountOf, grpclock.Also(grpclock.Literal("second"), grpclock.Literal("third"))))
+	}), streams(locks, core.All(accountOf, grpclock.Literal("second"), grpclock.Literal("third"))))
 	wantCode(t, batchCall(within(t), client), codes.OK)
 }
 
@@ -99,17 +99,18 @@ func TestBadHeaderBeforeTheLock(t *testing.T) {
 }
 
 // The first message has the key of a stream. If a handler recovers from a panic of
-// the key function, it cannot continue with the next message.
-func TestPanicInKeyFunction(t *testing.T) {
+// the key, it cannot continue with the next message.
+func TestPanicInKey(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)
 	crash := errors.New("crash")
-	key := func(c *grpclock.Call) (core.RequestKey, error) {
-		if m, ok := c.Message().(*pb.TransferRequest); ok && m.GetAccount().GetId() == "bad" {
+	key := core.Getter(func(c *grpclock.Call) string {
+		m, _ := c.Message().(*pb.TransferRequest)
+		if m.GetAccount().GetId() == "bad" {
 			panic(crash)
 		}
-		return accountOf(c)
-	}
+		return m.GetAccount().GetId()
+	})
 	receive := func(s batchServer) (err error) {
 		defer func() {
 			if caught := recover(); caught != crash { //nolint:errorlint // the very value

@@ -8,17 +8,16 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A KeyFunc reads the lock key from a call. Functions of this package, functions of
-// core and your own functions can be combined:
+// A Key says where the lock key of a call comes from. Functions of this package return Keys,
+// core.KeyOf makes one from a function of your own, and core combines them:
 //
-//	core.Named("account", grpclock.Message((*pb.TransferRequest).GetAccountId))
+//	grpclock.Message((*pb.TransferRequest).GetAccountId).Named("account")
 //
 // A function of your own that reads the message must use the comma-ok form, as in
 // Call.Message. Without it, c.Message().(*pb.TransferRequest) panics on other
-// methods, and on streams, which open without a message. core.Func converts a function that
-// returns a string where it stands beside other key functions, as in core.First or Also, and
-// in the map of a ByMethod.
-type KeyFunc = core.KeyFunc[*Call]
+// methods, and on streams, which open without a message. ByMethod does not check that such a
+// function fits its method.
+type Key = core.Key[*Call]
 
 // UnaryServerInterceptor runs unary calls under a lock. key chooses the lock: calls
 // with the same key run one at a time, in all processes that use the same Redis. The
@@ -33,10 +32,10 @@ type KeyFunc = core.KeyFunc[*Call]
 // cause with which its lease has ended, or the error of its context, the client gets UNKNOWN
 // with the reason LEASE_LOST.
 //
-// UnaryServerInterceptor panics if l or key is nil, or if an option is invalid, has
-// no effect on its calls or belongs to another adapter. The interceptor is safe for
-// concurrent use.
-func UnaryServerInterceptor[K string | core.RequestKey](l *core.Locker, key func(*Call) (K, error), opts ...core.Option) grpc.UnaryServerInterceptor {
+// UnaryServerInterceptor panics if l is nil, if key is the zero Key, if key has SharedWhen
+// and there is no core.WithWait above 0, or if an option is invalid, has no effect on its
+// calls or belongs to another adapter. The interceptor is safe for concurrent use.
+func UnaryServerInterceptor(l *core.Locker, key Key, opts ...core.Option) grpc.UnaryServerInterceptor {
 	c := lockOf("UnaryServerInterceptor", l, key, opts)
 	c.locksUnary()
 	return c.unary
@@ -48,7 +47,7 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	call := NewCall(ctx, info.FullMethod, req)
 	pass := call.enter()
 	defer pass.leave()
-	locked, release, err := core.Enter(ctx, c.locks, call, c.keys...)
+	locked, release, err := core.Enter(ctx, c.locks, call, c.key)
 	if err != nil {
 		return nil, c.refuse(call, err)
 	}
@@ -61,18 +60,18 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 // StreamServerInterceptor is UnaryServerInterceptor for streams. The lock is
 // held until the handler of the stream ends. ServerOptions makes both interceptors.
 //
-// The key function is called when the stream opens. If it does not read the message,
-// the lock is taken before the handler runs. Otherwise the key is read, and the lock
-// taken, when the handler receives the first message. In a server stream, generated
-// code receives it before the handler runs. If a handler sends messages or headers
-// before it has received the first message, the stream ends with INTERNAL. The client
-// gets the refusal, whatever the handler returns after it. If an outer interceptor of
-// this package waits for the first message, the inner one waits for it too, so that
-// locks are taken from the outside inwards.
+// The key is read when the stream opens. If it does not need the message, the lock is
+// taken before the handler runs. Otherwise the key is read again, and the lock taken,
+// when the handler receives the first message. In a server stream, generated code
+// receives it before the handler runs. If a handler sends messages or headers before it
+// has received the first message, the stream ends with INTERNAL. The client gets the
+// refusal, whatever the handler returns after it. If an outer interceptor of this package
+// waits for the first message, the inner one waits for it too, so that locks are taken
+// from the outside inwards.
 //
-// A stream that ends without a message has a key only if its key function needs no
-// message: core.First skips key functions that need one.
-func StreamServerInterceptor[K string | core.RequestKey](l *core.Locker, key func(*Call) (K, error), opts ...core.Option) grpc.StreamServerInterceptor {
+// A stream that ends without a message has a key only if the key needs no message:
+// core.First skips keys that need one.
+func StreamServerInterceptor(l *core.Locker, key Key, opts ...core.Option) grpc.StreamServerInterceptor {
 	c := lockOf("StreamServerInterceptor", l, key, opts)
 	c.locksStreams()
 	return c.stream
@@ -86,11 +85,12 @@ func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return c.late(srv, ss, info, handler)
 	}
 	opening := newOpening(ctx, info.FullMethod)
-	locked, release, err := core.Enter(ctx, c.locks, opening, c.keys...)
-	switch {
-	case opening.needsMessage:
-		return c.late(srv, ss, info, handler)
-	case err != nil:
+	read := c.bound.Read(opening)
+	if opening.needsMessage {
+		return c.late(srv, ss, info, handler) // reads the key again, with the first message
+	}
+	locked, release, err := c.bound.Enter(ctx, read)
+	if err != nil {
 		return c.refuse(opening, err)
 	}
 	defer release()
@@ -109,10 +109,10 @@ type lockedStream struct {
 func (s *lockedStream) Context() context.Context { return s.ctx }
 
 // FromContext returns the lease under which a call runs, and false if there is none.
-// If an interceptor locks several keys, it is the lease of the first key.
+// If an interceptor locks several keys (core.All), it is the lease of the first key.
 func FromContext(ctx context.Context) (*core.Lease, bool) { return core.LeaseFromContext(ctx) }
 
-// Leases returns the leases of all keys under which a call runs: one entry for each key
-// function of the innermost interceptor, in the order of registration. It is nil for a
-// key function that returned core.ErrSkip. See core.LeasesFromContext.
+// Leases returns the leases of all keys under which a call runs: one entry for each key of
+// the innermost interceptor, in the order of core.All. The entry is nil for a key that
+// returned core.ErrSkip. See core.LeasesFromContext.
 func Leases(ctx context.Context) []*core.Lease { return core.LeasesFromContext(ctx) }

@@ -29,9 +29,9 @@ func TestRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"unary, nil locker":  {func() { grpclock.UnaryServerInterceptor(nil, literal) }, "UnaryServerInterceptor needs a locker"},
-		"unary, nil key":     {func() { grpclock.UnaryServerInterceptor[string](locks, nil) }, "key function"},
+		"unary, zero key":    {func() { grpclock.UnaryServerInterceptor(locks, grpclock.Key{}) }, "UnaryServerInterceptor needs a key"},
 		"stream, nil locker": {func() { grpclock.StreamServerInterceptor(nil, literal) }, "StreamServerInterceptor needs a locker"},
-		"stream, nil key":    {func() { grpclock.StreamServerInterceptor[string](locks, nil) }, "key function"},
+		"stream, zero key":   {func() { grpclock.StreamServerInterceptor(locks, grpclock.Key{}) }, "StreamServerInterceptor needs a key"},
 		"nil option":         {func() { grpclock.UnaryServerInterceptor(locks, literal, nil) }, "option is nil"},
 		"foreign option": {
 			func() { grpclock.UnaryServerInterceptor(locks, literal, adaptertest.ForeignOption()) },
@@ -39,8 +39,6 @@ func TestRegistrationPanics(t *testing.T) {
 		},
 		"bad setting":        {func() { grpclock.UnaryServerInterceptor(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":       {func() { grpclock.StreamServerInterceptor(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
-		"Also nothing":       {func() { grpclock.Also([]grpclock.KeyFunc{}...) }, "Also"},
-		"Also nil":           {func() { grpclock.Also(literal, nil) }, "Also"},
 		"nil error handler":  {func() { grpclock.WithErrorHandler(nil) }, "WithErrorHandler"},
 		"Message":            {func() { grpclock.Message[*pb.TransferRequest](nil) }, "Message"},
 		"Metadata":           {func() { grpclock.Metadata("") }, "Metadata"},

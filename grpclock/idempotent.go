@@ -18,11 +18,11 @@ import (
 //
 // The keys of two methods are independent. Join the key with the user, see
 // IdempotencyKey. A call without a key is refused with INVALID_ARGUMENT, unless
-// core.WithOptionalKey allows it. If the key function returns core.ErrSkip, as ByMethod
-// does for methods that are not listed, the call runs as without the interceptor.
+// core.WithOptionalKey allows it. If the key returns core.ErrSkip, as the key of a
+// ByMethod does for methods that are not listed, the call runs as without the interceptor.
 //
 // The options are options of core, which are passed to l.With, and options of this
-// package except Also. While the first call runs, a copy is refused with ABORTED and
+// package. While the first call runs, a copy is refused with ABORTED and
 // a RetryInfo, or waits for the answer with core.WithWait. A call with the same key
 // and another message is refused with FAILED_PRECONDITION (MISMATCH). A copy is
 // refused with FAILED_PRECONDITION (OUTCOME_UNKNOWN) if the process of the first call
@@ -32,13 +32,12 @@ import (
 // The handler goes on if its client leaves, or after the deadline of the call: see
 // core.WithClientCancel.
 //
-// IdempotentUnaryServerInterceptor panics if l or key is nil, if l, with the options,
-// runs calls without Redis (core.WithFailOpen) or shares its locks (core.WithPermits and
-// core.WithShared), if l is from core.NewQuorum, or if an option is invalid or belongs to
-// another adapter. The interceptor is safe for concurrent use.
-func IdempotentUnaryServerInterceptor[K string | core.RequestKey](
-	l *core.Locker, key func(*Call) (K, error), opts ...core.Option,
-) grpc.UnaryServerInterceptor {
+// IdempotentUnaryServerInterceptor panics if key is the zero Key, several keys (core.All), or a
+// key with Permits, Shared or SharedWhen. It also panics if l is nil or from core.NewQuorum, if
+// l, with the options, runs calls without Redis (core.WithFailOpen) or shares its locks
+// (core.WithPermits and core.WithShared), or if an option is invalid, has no effect on its calls
+// or belongs to another adapter. The interceptor is safe for concurrent use.
+func IdempotentUnaryServerInterceptor(l *core.Locker, key Key, opts ...core.Option) grpc.UnaryServerInterceptor {
 	c := idempotentOf("IdempotentUnaryServerInterceptor", l, key, opts)
 	c.locksUnary()
 	return c.idempotent
@@ -46,9 +45,11 @@ func IdempotentUnaryServerInterceptor[K string | core.RequestKey](
 
 // idempotentOf is configOf for an interceptor of idempotent calls. It checks the arguments of the
 // interceptor, which has this name.
-func idempotentOf[K string | core.RequestKey](name string, l *core.Locker, key func(*Call) (K, error), opts []core.Option) *config {
-	c := configOf(name, bridge.RPCIdempotent, l, registration.KeyOf(self, name, l, key), opts)
-	c.completeKeys()
+func idempotentOf(name string, l *core.Locker, key Key, opts []core.Option) *config {
+	if err := registration.CheckOnce(self, name, l, key); err != nil {
+		panic(err)
+	}
+	c := configOf(adapter.Must(registration.View(self, name, bridge.RPCIdempotent, l, opts)), key)
 	c.idempotency = adapter.Must(idempotencyOf(c.locks))
 	registration.Must(self, !c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
 	registration.Must(self, c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
@@ -82,17 +83,17 @@ func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServer
 
 // begin begins an attempt for a call. Its error is an error of core, or core.ErrSkip.
 func (c *config) begin(call *Call) (*core.Attempt, error) {
-	key, err := c.keys[0].Read(call)
+	key, err := c.bound.ReadOne(call.ctx, call)
 	if err != nil {
-		c.locks.ObserveRefused(call.ctx, err)
 		return nil, err
 	}
 	fingerprint, err := c.fingerprint(call)
 	if err != nil {
-		c.locks.ObserveRefused(call.ctx, err)
+		c.bound.Refuse(call.ctx, err)
 		return nil, err
 	}
-	return c.locks.BeginKey(call.ctx, key.Endpoint("", call.method), fingerprint)
+	attempt, err := c.bound.Begin(call.ctx, key, "", call.method, fingerprint)
+	return attempt.(*core.Attempt), err //nolint:forcetypeassert // see bridge
 }
 
 // AttemptFromContext returns the attempt under which the handler of a call runs, and

@@ -192,7 +192,7 @@ func TestIdempotentByMethod(t *testing.T) {
 	client := serve(t, &bank{transfer: func(context.Context, *pb.TransferRequest) error {
 		runs.Add(1)
 		return nil
-	}}, idempotent(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
+	}}, idempotent(locks, grpclock.ByMethod(map[string]grpclock.Key{
 		pb.Bank_Transfer_FullMethodName:   grpclock.IdempotencyKey(),
 		pb.Bank_PlaceOrder_FullMethodName: grpclock.IdempotencyKey(),
 	})))
@@ -233,7 +233,7 @@ func TestStreamsAreNotIdempotent(t *testing.T) {
 // an attempt, and a replay of the inner one is the answer of the outer one.
 func TestNestedIdempotent(t *testing.T) {
 	t.Parallel()
-	for name, inner := range map[string]grpclock.KeyFunc{"same key": literal, "another key": grpclock.Literal("another")} {
+	for name, inner := range map[string]grpclock.Key{"same key": literal, "another key": grpclock.Literal("another")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			locks, rdb := adaptertest.Locker(t)

@@ -21,7 +21,7 @@ import (
 )
 
 // idempotent is a server option with this interceptor.
-func idempotent(l *core.Locker, key grpclock.KeyFunc, opts ...core.Option) grpc.ServerOption {
+func idempotent(l *core.Locker, key grpclock.Key, opts ...core.Option) grpc.ServerOption {
 	return grpc.ChainUnaryInterceptor(grpclock.IdempotentUnaryServerInterceptor(l, key, opts...))
 }
 

@@ -6,12 +6,13 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/reqlock/reqlock/core"
+	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // A lock refuses the options of idempotent calls, and an idempotent interceptor
-// refuses Also.
+// refuses several keys, and a key that several calls hold.
 func TestIdempotentRegistrationPanics(t *testing.T) {
 	t.Parallel()
 	locks := adaptertest.UnusedLocker(t)
@@ -23,9 +24,12 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		register func()
 		want     string
 	}{
-		"nil locker":     {func() { grpclock.IdempotentUnaryServerInterceptor(nil, literal) }, "IdempotentUnaryServerInterceptor needs a locker"},
-		"nil key":        {func() { grpclock.IdempotentUnaryServerInterceptor[string](locks, nil) }, "IdempotentUnaryServerInterceptor needs a key function"},
-		"Also":           {with(grpclock.Also(literal)), "Also has no effect on IdempotentUnaryServerInterceptor"},
+		"nil locker":   {func() { grpclock.IdempotentUnaryServerInterceptor(nil, literal) }, "IdempotentUnaryServerInterceptor needs a locker"},
+		"zero key":     {func() { grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.Key{}) }, "IdempotentUnaryServerInterceptor needs a key"},
+		"several keys": {func() { grpclock.IdempotentUnaryServerInterceptor(locks, core.All(literal)) }, "IdempotentUnaryServerInterceptor has one key"},
+		"shared": {func() {
+			grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.ByMethod(map[string]grpclock.Key{pb.Bank_Transfer_FullMethodName: literal.Shared()}))
+		}, "IdempotentUnaryServerInterceptor needs a key without Permits and Shared"},
 		"fail open":      {with(core.WithFailOpen(true)), "WithFailOpen"},
 		"foreign option": {with(adaptertest.ForeignOption()), adaptertest.ForeignOptionText},
 		"fail open before": {func() {

@@ -17,13 +17,13 @@ import (
 // a name that ends in "-bin", since its values are bytes.
 //
 // The client chooses the value: see the package comment on keys.
-func Metadata(name string) KeyFunc {
+func Metadata(name string) Key {
 	registration.Must(self, name != "", "Metadata needs a name")
 	registration.Must(self, !strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
 	name = strings.ToLower(name)
-	return core.Describe(keypart.Call("Metadata", name), "the metadata "+strconv.Quote(name), ofCall(func(c *Call) (string, error) {
+	return core.KeyOf(func(c *Call) (string, error) {
 		return keypart.Only(metadata.ValueFromIncomingContext(c.Context(), name))
-	}))
+	}).Describe(keypart.Call("Metadata", name), "the metadata "+strconv.Quote(name))
 }
 
 // IdempotencyKey reads the key from the metadata "idempotency-key", which is the same
@@ -46,21 +46,21 @@ func Metadata(name string) KeyFunc {
 // Under an IdempotentUnaryServerInterceptor a copy of a call gets the first answer.
 // Under a UnaryServerInterceptor copies do not run at the same time, but a copy that
 // arrives after the first call has ended runs again.
-func IdempotencyKey() KeyFunc {
-	return core.Describe("IdempotencyKey()", `the metadata "idempotency-key"`, ofCall(func(c *Call) (string, error) {
+func IdempotencyKey() Key {
+	return core.KeyOf(func(c *Call) (string, error) {
 		return keypart.IdempotencyKey(metadata.ValueFromIncomingContext(c.Context(), "idempotency-key"))
-	}))
+	}).Describe("IdempotencyKey()", `the metadata "idempotency-key"`)
 }
 
 // ContextValue reads the key from a value in the context of a call, such as the user
 // that an authentication interceptor put there. Strings, integers and values with a
 // method String are keys. A value of another type is core.ErrInvalidKey, and the
 // error names the type. A missing or nil value is core.ErrNoKey. A nil key panics.
-func ContextValue(key any) KeyFunc {
+func ContextValue(key any) Key {
 	registration.Must(self, key != nil, "ContextValue needs a key")
-	return core.Describe(keypart.Call("ContextValue", key), "", ofCall(func(c *Call) (string, error) {
+	return core.KeyOf(func(c *Call) (string, error) {
 		return keypart.Value(c.Context().Value(key))
-	}))
+	}).Describe(keypart.Call("ContextValue", key), "")
 }
 
 // ContextValueAs reads the key from a value of type T in the context of a call, with
@@ -70,23 +70,23 @@ func ContextValue(key any) KeyFunc {
 //
 // A missing or nil value is core.ErrNoKey. A value of another type is
 // core.ErrInvalidKey, and the error names the type. A nil key or get panics.
-func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
+func ContextValueAs[T any](key any, get func(T) string) Key {
 	registration.Must(self, key != nil, "ContextValueAs needs a key")
 	registration.Must(self, get != nil, "ContextValueAs needs a function")
-	return core.Describe(keypart.Call("ContextValueAs", key), "", ofCall(func(c *Call) (string, error) {
+	return core.KeyOf(func(c *Call) (string, error) {
 		return keypart.As(c.Context().Value(key), get)
-	}))
+	}).Describe(keypart.Call("ContextValueAs", key), "")
 }
 
 // Method is the full method of a call, "/pkg.Service/Method": one lock for each
 // method, or a part for core.Join.
-func Method() KeyFunc {
-	return core.Describe("Method()", "", ofCall(func(c *Call) (string, error) { return keypart.Text(c.FullMethod()) }))
+func Method() Key {
+	return core.KeyOf(func(c *Call) (string, error) { return keypart.Text(c.FullMethod()) }).Describe("Method()", "")
 }
 
 // Literal is the same key for every call: one lock for all of them, or a part for
 // core.Join. An empty key panics.
-func Literal(key string) KeyFunc {
+func Literal(key string) Key {
 	registration.Must(self, key != "", "Literal needs a key")
-	return core.Func(ofCall(func(*Call) (string, error) { return key, nil }))
+	return core.KeyOf(func(*Call) (string, error) { return key, nil }).Describe(keypart.Call("Literal", key), "")
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 )
 
-// checkKey compares what a key function returns for a call with what a test
-// expects.
-func checkKey(t *testing.T, key grpclock.KeyFunc, c *grpclock.Call, want string, wantErr error) {
+// checkKey compares a key that is read from a call with what a test expects.
+func checkKey(t *testing.T, key grpclock.Key, c *grpclock.Call, want string, wantErr error) {
 	t.Helper()
-	read, err := key(c)
+	read, err := key.Read(c)
 	if got := read.Raw(); got != want || !errors.Is(err, wantErr) || (err == nil) != (wantErr == nil) {
 		t.Errorf("got %q, %v; want %q, %v", got, err, want, wantErr)
 	}
@@ -83,7 +82,7 @@ func TestMessage(t *testing.T) {
 	t.Parallel()
 	account := grpclock.Message(func(m *pb.TransferRequest) string { return m.GetAccount().GetId() })
 	for name, test := range map[string]struct {
-		key     grpclock.KeyFunc
+		key     grpclock.Key
 		message any
 		want    string
 		wantErr error
@@ -108,7 +107,7 @@ func TestMessage(t *testing.T) {
 // and never a call without a lock.
 func TestMessageOfAnotherType(t *testing.T) {
 	t.Parallel()
-	for name, key := range map[string]grpclock.KeyFunc{
+	for name, key := range map[string]grpclock.Key{
 		"Message":           grpclock.Message((*pb.PlaceOrderRequest).GetItem),
 		"interface":         grpclock.Message(func(m interface{ GetItem() string }) string { return m.GetItem() }),
 		"Field":             grpclock.Field[*pb.PlaceOrderRequest]("item"),
@@ -116,7 +115,7 @@ func TestMessageOfAnotherType(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := key(grpclock.NewCall(t.Context(), pb.Bank_Transfer_FullMethodName, transferOf(theKey)))
+			_, err := key.Read(grpclock.NewCall(t.Context(), pb.Bank_Transfer_FullMethodName, transferOf(theKey)))
 			if err == nil || errors.Is(err, core.ErrNoKey) || errors.Is(err, core.ErrSkip) {
 				t.Fatalf("%v", err)
 			}
@@ -134,7 +133,7 @@ func TestContextValue(t *testing.T) {
 	type key struct{}
 	name := func(u *user) string { return strings.Repeat("u", u.id) }
 	for title, test := range map[string]struct {
-		key     grpclock.KeyFunc
+		key     grpclock.Key
 		value   any
 		want    string
 		wantErr error

@@ -121,12 +121,12 @@ func dial(t testing.TB, addr string, opts ...grpc.DialOption) *grpc.ClientConn {
 }
 
 // unary is a server option with this interceptor.
-func unary(l *core.Locker, key grpclock.KeyFunc, opts ...core.Option) grpc.ServerOption {
+func unary(l *core.Locker, key grpclock.Key, opts ...core.Option) grpc.ServerOption {
 	return grpc.ChainUnaryInterceptor(grpclock.UnaryServerInterceptor(l, key, opts...))
 }
 
 // streams is a server option with this interceptor.
-func streams(l *core.Locker, key grpclock.KeyFunc, opts ...core.Option) grpc.ServerOption {
+func streams(l *core.Locker, key grpclock.Key, opts ...core.Option) grpc.ServerOption {
 	return grpc.ChainStreamInterceptor(grpclock.StreamServerInterceptor(l, key, opts...))
 }
 

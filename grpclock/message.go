@@ -4,6 +4,11 @@ import (
 	"fmt"
 	"reflect"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
@@ -17,19 +22,54 @@ import (
 //
 // M may be an interface, for the messages of several methods. An empty key is
 // core.ErrNoKey. A message of another type refuses the call with INTERNAL, since the
-// key function does not fit the method: see ByMethod. A nil get panics.
-func Message[M any](get func(M) string) KeyFunc {
+// key does not fit the method: see ByMethod. A nil get panics.
+func Message[M any](get func(M) string) Key {
 	registration.Must(self, get != nil, "Message needs a function")
-	return core.Describe(fmt.Sprintf("Message(func(%v) string)", reflect.TypeFor[M]()), "", func(c *Call) (string, error) {
-		if c.probe != nil {
-			return reads[M](c.probe)
-		}
+	key := core.KeyOf(func(c *Call) (string, error) {
 		m, err := messageOf[M](c)
 		if err != nil {
 			return "", err
 		}
 		return keypart.Text(get(m))
-	})
+	}).Describe(fmt.Sprintf("Message(func(%v) string)", reflect.TypeFor[M]()), "")
+	return adapter.Tag(key, readsMessage{reflect.TypeFor[M](), fits[M]})
+}
+
+// readsMessage is the tag of a key that reads the message of a call.
+type readsMessage struct {
+	message reflect.Type
+	fits    func(protoreflect.MessageDescriptor) bool // whether it may be the type of such messages
+}
+
+// fits reports whether messages may be of type M.
+func fits[M any](input protoreflect.MessageDescriptor) bool {
+	var m M
+	if reflect.TypeFor[M]().Kind() == reflect.Interface {
+		linked, err := protoregistry.GlobalTypes.FindMessageByName(input.FullName())
+		if err != nil {
+			return true // the type is not known
+		}
+		_, ok := linked.Zero().Interface().(M)
+		return ok
+	}
+	generated, ok := any(m).(proto.Message)
+	return !ok || generated.ProtoReflect().Descriptor().FullName() == input.FullName()
+}
+
+// checkMessage returns an error if a key reads another message than a method receives.
+func checkMessage(method protoreflect.MethodDescriptor, key Key) error {
+	tags := adapter.Tags(key)
+	for i := len(tags) - 1; i >= 0; i-- {
+		switch tag := tags[i].(type) {
+		case *methods:
+			i -= tag.tags // ByMethod has checked its rows
+		case readsMessage:
+			if !tag.fits(method.Input()) {
+				return fmt.Errorf("its key reads a %v, and the message of the method is a %s", tag.message, method.Input().FullName())
+			}
+		}
+	}
+	return nil
 }
 
 // messageOf returns the message of a call, which must be an M.

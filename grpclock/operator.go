@@ -17,10 +17,10 @@ import (
 //
 //	key, err := grpclock.EndpointKey(pb.Bank_Transfer_FullMethodName, "ada", "8e03978e-40d5-43e8")
 //
-// parts are the values that the key function read from the call: one value, or one for each
+// parts are the values that the key read from the call: one value, or one for each
 // argument of core.Join, in that order. An idempotency key may have its quotes, as the client
-// sent it. For core.Named around one value, the part is the name, a colon and the value; for
-// core.Hashed and core.Keyed, it is the digest. For core.Named around core.Join, call
+// sent it. For one value with Named, the part is the name, a colon and the value; with
+// Hashed or HMAC, it is the digest. For a core.Join with Named, call
 // core.EndpointKey: docs/unknown-outcomes.md shows how. The log line of an unknown outcome has the
 // whole key, so that EndpointKey is not needed there.
 //

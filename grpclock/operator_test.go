@@ -38,15 +38,15 @@ func TestEndpointKeyOfACall(t *testing.T) {
 	}
 }
 
-// docs/unknown-outcomes.md shows how an operator makes the key of a call whose key function is
-// Named around Join.
+// docs/unknown-outcomes.md shows how an operator makes the key of a call whose key is a Join with
+// Named.
 func TestEndpointKeyOfNamedJoin(t *testing.T) {
 	t.Parallel()
 	locks := core.Must(core.New(redistest.Start(t).Client(t)))
 	t.Cleanup(func() { _ = locks.Close(context.Background()) })
 	const user, clientKey = "ada", "8e03978e-40d5-43e8"
 	once := grpclock.IdempotentUnaryServerInterceptor(locks,
-		core.Named("payment", core.Join(grpclock.Metadata("x-user"), grpclock.IdempotencyKey())))
+		core.Join(grpclock.Metadata("x-user"), grpclock.IdempotencyKey()).Named("payment"))
 	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("x-user", user, "idempotency-key", `"`+clientKey+`"`))
 	got := ""
 	_, err := once(ctx, &pb.TransferRequest{}, &grpc.UnaryServerInfo{FullMethod: pb.Bank_Transfer_FullMethodName},

@@ -10,21 +10,6 @@ import (
 // self is the name of this package in errors.
 const self = adapter.Name("grpclock")
 
-// Also locks more keys for the same call, such as both accounts of a transfer. The
-// call holds all keys. They are taken in a fixed order that does not depend on the
-// order of the key functions, so a transfer from a to b and a transfer from b to a do
-// not deadlock. One wait covers all keys. Equal keys are locked once. Leases returns
-// the lease of each key.
-//
-// These key functions get the calls of all methods of the interceptor, as its first
-// key function does. Give each of them a ByMethod: otherwise a key function gets a
-// message of the wrong type and refuses the call. IdempotentUnaryServerInterceptor
-// refuses this option. core.Func converts a function of your own that stands beside other
-// key functions.
-func Also[F ~func(*Call) (K, error), K string | core.RequestKey](keys ...F) core.Option {
-	return registration.Also[*Call](self, keys)
-}
-
 // WithErrorHandler sets the function that chooses the status of calls that do not
 // run: StatusOf if not set. handle gets the error of core.Enter or Locker.Begin, and
 // returns the status error to send. Use core.RefusalOf or errors.Is to find the
@@ -51,34 +36,23 @@ var errorHandler = adapter.NewSetting[func(c *Call, err error) error](self, "Wit
 // config holds the settings of an interceptor.
 type config struct {
 	locks   *core.Locker
-	keys    []KeyFunc
+	key     Key
+	bound   *bridge.Bound[*Call]
 	onError func(*Call, error) error // nil means StatusOf
 	idempotency
 	unlocked
 }
 
-// configOf applies the options for the interceptor of that name. It panics if one of them is
-// wrong.
-func configOf(name string, kind bridge.Middleware, l *core.Locker, key KeyFunc, opts []core.Option) *config {
-	l = adapter.Must(registration.View(self, name, kind, l, opts))
-	c := &config{locks: l, keys: []KeyFunc{key}}
+// configOf returns the settings of an interceptor. l has its options.
+func configOf(l *core.Locker, key Key) *config {
+	c := &config{locks: l, key: key, bound: bridge.Bind(l, key).(*bridge.Bound[*Call])} //nolint:forcetypeassert // see bridge
 	c.onError, _ = errorHandler.Value(l)
+	c.byMethods = byMethodsOf(key)
 	return c
 }
 
-// completeKeys finds out what the keys read, before the first call.
-func (c *config) completeKeys() {
-	c.byMethods = byMethodsOf(c.keys)
-	for i, key := range c.keys {
-		c.keys[i] = failBeforeMessage(key)
-	}
-}
-
-// lockOf is configOf for an interceptor that only locks. It checks the arguments of the
-// interceptor.
-func lockOf[K string | core.RequestKey](interceptor string, l *core.Locker, key func(*Call) (K, error), opts []core.Option) *config {
-	c := configOf(interceptor, bridge.RPCLock, l, registration.KeyOf(self, interceptor, l, key), opts)
-	c.keys = append(c.keys, registration.AlsoOf[*Call](self, c.locks)...)
-	c.completeKeys()
-	return c
+// lockOf is configOf for an interceptor that only locks. It panics if an argument of the
+// interceptor is wrong.
+func lockOf(interceptor string, l *core.Locker, key Key, opts []core.Option) *config {
+	return configOf(adapter.Must(registration.LockView(self, interceptor, bridge.RPCLock, l, key, opts)), key)
 }

@@ -59,7 +59,7 @@ var (
 // idempotency holds the settings only for IdempotentUnaryServerInterceptor.
 type idempotency struct {
 	optional    func(*Call) bool            // reports whether a call has no key; nil means that the key is required
-	fingerprint func(*Call) ([]byte, error) // its error is that of a key function
+	fingerprint func(*Call) ([]byte, error) // its error is that of a key
 	unknown     func(Failure) bool          // nil means the default
 	stored      func(codes.Code) bool
 }

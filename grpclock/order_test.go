@@ -52,16 +52,16 @@ func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 	t.Parallel()
 	other := grpclock.Literal("other")
 	for name, test := range map[string]struct {
-		keys []grpclock.KeyFunc
+		keys []grpclock.Key
 		want []string
 	}{
-		"same key, in the message twice":            {[]grpclock.KeyFunc{accountOf, accountOf, accountOf}, []string{theKey}},
-		"same key, in the message and known before": {[]grpclock.KeyFunc{accountOf, literal}, []string{theKey}},
-		"same key, known before and in the message": {[]grpclock.KeyFunc{literal, accountOf}, []string{theKey}},
-		"in the message and known before":           {[]grpclock.KeyFunc{accountOf, other}, []string{theKey, "other"}},
-		"known before and in the message":           {[]grpclock.KeyFunc{other, accountOf}, []string{"other", theKey}},
-		"known before, behind two in the message":   {[]grpclock.KeyFunc{accountOf, core.Func(literalMessage), other}, []string{theKey, "other"}},
-		"skipped, and known before":                 {[]grpclock.KeyFunc{failing(core.ErrSkip), other, accountOf}, []string{"other", theKey}},
+		"same key, in the message twice":            {[]grpclock.Key{accountOf, accountOf, accountOf}, []string{theKey}},
+		"same key, in the message and known before": {[]grpclock.Key{accountOf, literal}, []string{theKey}},
+		"same key, known before and in the message": {[]grpclock.Key{literal, accountOf}, []string{theKey}},
+		"in the message and known before":           {[]grpclock.Key{accountOf, other}, []string{theKey, "other"}},
+		"known before and in the message":           {[]grpclock.Key{other, accountOf}, []string{"other", theKey}},
+		"known before, behind two in the message":   {[]grpclock.Key{accountOf, literalMessage, other}, []string{theKey, "other"}},
+		"skipped, and known before":                 {[]grpclock.Key{failing(core.ErrSkip), other, accountOf}, []string{"other", theKey}},
 	} {
 		for between, interceptor := range map[string]grpc.StreamServerInterceptor{"": nil, ", wrapped": wrapped} {
 			t.Run(name+between, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestTimeoutInterceptor(t *testing.T) {
 	for name, outside := range map[string]bool{"outside": true, "inside": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
+			forEachCall(t, func(t *testing.T, key grpclock.Key, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
 				locks, rdb := adaptertest.Locker(t)
 				running, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 				timeout := func(inside func() error) error {

@@ -27,7 +27,7 @@ import (
 // refusal is a refused call: the interceptor, and what happens before the call.
 type refusal struct {
 	of      interceptor // nil: UnaryServerInterceptor
-	key     grpclock.KeyFunc
+	key     grpclock.Key
 	opts    []core.Option
 	prepare func(t *testing.T, e *env)
 	around  func(e *env) grpc.UnaryServerInterceptor
@@ -42,7 +42,7 @@ type refusal struct {
 }
 
 // An interceptor is one of this package for unary calls.
-type interceptor = func(*core.Locker, func(*grpclock.Call) (core.RequestKey, error), ...core.Option) grpc.UnaryServerInterceptor
+type interceptor = func(*core.Locker, grpclock.Key, ...core.Option) grpc.UnaryServerInterceptor
 
 // env is the input of a refusal's prepare function.
 type env struct {
@@ -52,8 +52,8 @@ type env struct {
 	waiting chan struct{} // receives a value when a call waits
 }
 
-func failing(err error) grpclock.KeyFunc {
-	return core.Func(func(*grpclock.Call) (string, error) { return "", err })
+func failing(err error) grpclock.Key {
+	return core.KeyOf(func(*grpclock.Call) (string, error) { return "", err })
 }
 
 // Every outcome of a call that does not get its lock.

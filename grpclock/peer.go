@@ -18,12 +18,12 @@ import (
 // several URIs is core.ErrInvalidKey, and a certificate without URI and subject is
 // core.ErrNoKey. crypto/tls must have verified the certificate
 // (tls.RequireAndVerifyClientCert); any other certificate is core.ErrInvalidKey. A
-// program that verifies certificates by itself needs a KeyFunc of its own.
+// program that verifies certificates by itself needs a Key of its own.
 //
 // Without a certificate the key is the IP address of the peer, without its port.
 // Behind a proxy the peer is the proxy, so that all clients share one lock. A peer
 // without an IP address, as on a Unix socket, is core.ErrNoKey or core.ErrInvalidKey.
-func Peer() KeyFunc { return core.Describe("Peer()", "", ofCall(peerOf)) }
+func Peer() Key { return core.KeyOf(peerOf).Describe("Peer()", "") }
 
 func peerOf(c *Call) (string, error) {
 	p, ok := peer.FromContext(c.Context())

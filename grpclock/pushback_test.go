@@ -41,7 +41,7 @@ func checkPushback(t *testing.T, trailer metadata.MD, test refusal) {
 // A pushback is a row of TestPushback: a call whose key is taken, and the trailer for its client.
 type pushback struct {
 	chain  func(lock, idempotent grpc.UnaryServerInterceptor, free func()) []grpc.UnaryServerInterceptor
-	key    grpclock.KeyFunc           // nil: literal
+	key    error                      // of the key; nil: literal
 	hook   func(*grpclock.Call) error // nil: no error handler
 	handle error                      // of a handler that runs
 	want   []string
@@ -103,13 +103,13 @@ func TestPushback(t *testing.T) {
 			chain:  func(_, idempotent interceptor, _ func()) []interceptor { return []interceptor{idempotent} },
 			handle: grpclock.StatusOf(core.ErrBusy).Err(),
 		},
-		"a key function's status":       {key: failing(status.Error(codes.Unavailable, "")), want: nil},
-		"a key function's RetryInfo":    {key: failing(own(codes.Unavailable, 0)), want: []string{"1"}},
+		"a key's status":                {key: status.Error(codes.Unavailable, ""), want: nil},
+		"a key's RetryInfo":             {key: own(codes.Unavailable, 0), want: []string{"1"}},
 		"an error handler's status":     {hook: func(*grpclock.Call) error { return status.Error(codes.Unavailable, "") }, want: []string{"1000"}},
 		"an error handler's RetryInfo":  {hook: func(*grpclock.Call) error { return own(codes.Unavailable, 1500*time.Microsecond) }, want: []string{"2"}},
 		"an error handler's long delay": {hook: func(*grpclock.Call) error { return own(codes.Unavailable, 1<<63-1) }, want: []string{"9223372036855"}},
-		"an error handler for a key function's status": {
-			key: failing(status.Error(codes.Unavailable, "")), hook: func(*grpclock.Call) error { return status.Error(codes.NotFound, "") },
+		"an error handler for a key's status": {
+			key: status.Error(codes.Unavailable, ""), hook: func(*grpclock.Call) error { return status.Error(codes.NotFound, "") },
 		},
 		"an error handler's trailer": {hook: setsOwn, want: []string{"7"}},
 		"an error handler's trailer under Idempotent": {
@@ -134,7 +134,7 @@ func (p pushback) run(t *testing.T) {
 	}
 	key := literal
 	if p.key != nil {
-		key = p.key
+		key = failing(p.key)
 	}
 	lock := grpclock.UnaryServerInterceptor(locks, key, opts...)
 	chain := []grpc.UnaryServerInterceptor{lock}
@@ -183,17 +183,17 @@ func TestPushbackOfStreams(t *testing.T) {
 	}
 	returns := func(batchServer) error { return nil }
 	for name, test := range map[string]struct {
-		outer, inner grpclock.KeyFunc
+		outer, inner grpclock.Key
 		handle       func(batchServer) error
 		want         string
 	}{
 		"at the opening":                       {literal, accountOf, receives, "1000"},
 		"inside, at the opening":               {grpclock.Literal("another"), literal, receives, "1000"},
-		"at the first message":                 {accountOf, core.Func(anotherMessage), receives, "1000"},
-		"at the first message, ignored":        {accountOf, core.Func(anotherMessage), ignores, "1000"},
-		"inside, at the first message":         {core.Func(anotherMessage), accountOf, receives, "1000"},
-		"inside, at the first message ignored": {core.Func(anotherMessage), accountOf, ignores, "1000"},
-		"it returns too early":                 {accountOf, core.Func(anotherMessage), returns, "-1"},
+		"at the first message":                 {accountOf, core.KeyOf(anotherMessage), receives, "1000"},
+		"at the first message, ignored":        {accountOf, core.KeyOf(anotherMessage), ignores, "1000"},
+		"inside, at the first message":         {core.KeyOf(anotherMessage), accountOf, receives, "1000"},
+		"inside, at the first message ignored": {core.KeyOf(anotherMessage), accountOf, ignores, "1000"},
+		"it returns too early":                 {accountOf, core.KeyOf(anotherMessage), returns, "-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -26,26 +26,25 @@ func (u *user) ID() string { return strconv.Itoa(u.id) }
 
 type userKey struct{}
 
-// account is a key function of an application.
-func account(c *grpclock.Call) (string, error) {
+// account is a key of an application.
+var account = core.KeyOf(func(c *grpclock.Call) (string, error) {
 	m, ok := c.Message().(*pb.TransferRequest)
 	if !ok {
 		return "", core.ErrSkip
 	}
 	return m.GetAccount().GetId(), nil
-}
+})
 
 func large(c *grpclock.Call) bool {
 	m, _ := c.Message().(*pb.TransferRequest)
 	return m.GetCents() > 100
 }
 
-// Registrations in all forms compile: the compiler infers the type of the request in
-// each.
+// Registrations in all forms compile.
 func TestRegistrations(t *testing.T) {
 	t.Parallel()
 	locks := adaptertest.UnusedLocker(t)
-	type methods = map[string]grpclock.KeyFunc
+	type methods = map[string]grpclock.Key
 	secret := []byte("secret")
 
 	interceptors := []any{
@@ -65,55 +64,52 @@ func TestRegistrations(t *testing.T) {
 		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValue(userKey{})),
 		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValueAs(userKey{}, (*user).ID)),
 		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValueAs(userKey{}, func(u *user) string { return u.ID() })),
-		// Functions of the application.
+		// Keys of the application.
 		grpclock.UnaryServerInterceptor(locks, account),
-		grpclock.UnaryServerInterceptor(locks, func(c *grpclock.Call) (string, error) {
+		grpclock.UnaryServerInterceptor(locks, core.KeyOf(func(c *grpclock.Call) (string, error) {
 			if strings.HasPrefix(c.FullMethod(), "/grpc.") {
 				return "", core.ErrSkip
 			}
 			return c.FullMethod(), nil
-		}),
-		grpclock.UnaryServerInterceptor(locks, func(c *grpclock.Call) (string, error) {
+		})),
+		grpclock.UnaryServerInterceptor(locks, core.KeyOf(func(c *grpclock.Call) (string, error) {
 			md, _ := metadata.FromIncomingContext(c.Context())
 			if len(md["x-tenant"]) != 1 {
 				return "", status.Error(codes.Unauthenticated, "the user is unknown")
 			}
 			return md["x-tenant"][0], nil
-		}),
-		grpclock.UnaryServerInterceptor(locks, core.Of(func(c *grpclock.Call) string { return fmt.Sprint(c.Context().Value(userKey{})) })),
+		})),
+		grpclock.UnaryServerInterceptor(locks, core.Getter(func(c *grpclock.Call) string { return fmt.Sprint(c.Context().Value(userKey{})) })),
 		// Combined.
-		grpclock.UnaryServerInterceptor(locks, core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))),
-		grpclock.UnaryServerInterceptor(locks, core.Named("user", grpclock.ContextValueAs(userKey{}, (*user).ID))),
-		grpclock.UnaryServerInterceptor(locks, core.Named("account", account)),
+		grpclock.UnaryServerInterceptor(locks, grpclock.Field[*pb.TransferRequest]("account.id").Named("account")),
+		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValueAs(userKey{}, (*user).ID).Named("user")),
+		grpclock.UnaryServerInterceptor(locks, account.Named("account")),
 		grpclock.UnaryServerInterceptor(locks, core.Join(grpclock.Metadata("x-tenant"), grpclock.Field[*pb.TransferRequest]("account.id"))),
 		grpclock.UnaryServerInterceptor(locks, core.Join(grpclock.ContextValue(userKey{}), grpclock.IdempotencyKey())),
-		grpclock.UnaryServerInterceptor(locks, core.Join(grpclock.Method(), core.Named("peer", grpclock.Peer()))),
+		grpclock.UnaryServerInterceptor(locks, core.Join(grpclock.Method(), grpclock.Peer().Named("peer"))),
 		grpclock.StreamServerInterceptor(locks, core.First(grpclock.Metadata("x-account"), grpclock.Field[*pb.DepositRequest]("account.id"))),
-		grpclock.UnaryServerInterceptor(locks, core.When(large, account)),
-		grpclock.UnaryServerInterceptor(locks, core.When(large, grpclock.Field[*pb.TransferRequest]("account.id"))),
-		grpclock.UnaryServerInterceptor(locks, core.When(func(c *grpclock.Call) bool {
+		grpclock.UnaryServerInterceptor(locks, account.When(large)),
+		grpclock.UnaryServerInterceptor(locks, grpclock.Field[*pb.TransferRequest]("account.id").When(large)),
+		grpclock.UnaryServerInterceptor(locks, grpclock.Peer().When(func(c *grpclock.Call) bool {
 			return c.FullMethod() != pb.Bank_Balance_FullMethodName
-		}, grpclock.Peer())),
-		grpclock.UnaryServerInterceptor(locks, core.Hashed(grpclock.Metadata("authorization"))),
-		grpclock.UnaryServerInterceptor(locks, core.Keyed(secret, core.Named("user", grpclock.ContextValue(userKey{})))),
-		grpclock.UnaryServerInterceptor(locks, core.Hashed(func(c *grpclock.Call) (string, error) { return c.FullMethod(), nil })),
-		// Methods.
-		grpclock.UnaryServerInterceptor(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
-			pb.Bank_Transfer_FullMethodName:   grpclock.Field[*pb.TransferRequest]("account.id"),
-			pb.Bank_PlaceOrder_FullMethodName: core.Named("user", grpclock.ContextValueAs(userKey{}, (*user).ID)),
-			pb.Bank_Settle_FullMethodName:     core.Func(account),
-			pb.Bank_Balance_FullMethodName:    core.Func(func(*grpclock.Call) (string, error) { return "", core.ErrSkip }),
 		})),
-		grpclock.StreamServerInterceptor(locks, core.Named("account", grpclock.ByMethod(methods{
+		grpclock.UnaryServerInterceptor(locks, grpclock.Metadata("authorization").Hashed()),
+		grpclock.UnaryServerInterceptor(locks, grpclock.ContextValue(userKey{}).Named("user").HMAC(secret)),
+		grpclock.UnaryServerInterceptor(locks, core.Getter((*grpclock.Call).FullMethod).Hashed()),
+		// Methods.
+		grpclock.UnaryServerInterceptor(locks, grpclock.ByMethod(map[string]grpclock.Key{
+			pb.Bank_Transfer_FullMethodName:   grpclock.Field[*pb.TransferRequest]("account.id"),
+			pb.Bank_PlaceOrder_FullMethodName: grpclock.ContextValueAs(userKey{}, (*user).ID).Named("user"),
+			pb.Bank_Settle_FullMethodName:     account,
+			pb.Bank_Balance_FullMethodName:    core.KeyOf(func(*grpclock.Call) (string, error) { return "", core.ErrSkip }),
+		})),
+		grpclock.StreamServerInterceptor(locks, grpclock.ByMethod(methods{
 			pb.Bank_Deposit_FullMethodName: grpclock.Message(func(m *pb.DepositRequest) string { return m.GetAccount().GetId() }),
-			"/reqlock.bank.v1.Bank/Batch":  core.First(grpclock.Metadata("x-account"), core.Func(account)),
-		}))),
+			"/reqlock.bank.v1.Bank/Batch":  core.First(grpclock.Metadata("x-account"), account),
+		}).Named("account")),
 		// Options of core and of this package in one list, and views.
-		grpclock.UnaryServerInterceptor(locks,
-			core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
-			grpclock.Also(core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))),
-			core.WithWait(2*time.Second)),
-		grpclock.UnaryServerInterceptor(locks.With(core.WithTTL(time.Minute)), account, grpclock.Also(core.Func(account), grpclock.Peer()), core.WithFailOpen(true)),
+		grpclock.UnaryServerInterceptor(locks, core.All(grpclock.Field[*pb.TransferRequest]("account.id").Named("account"), grpclock.Field[*pb.TransferRequest]("payee.id").Named("account")), core.WithWait(2*time.Second)),
+		grpclock.UnaryServerInterceptor(locks.With(core.WithTTL(time.Minute)), core.All(account, grpclock.Peer()), core.WithFailOpen(true)),
 		grpclock.UnaryServerInterceptor(locks, account, grpclock.WithErrorHandler(func(c *grpclock.Call, err error) error {
 			if errors.Is(err, core.ErrBusy) {
 				return status.Errorf(codes.AlreadyExists, "%s runs already", c.FullMethod())
@@ -129,8 +125,8 @@ func TestRegistrations(t *testing.T) {
 			pb.Bank_Transfer_FullMethodName: grpclock.IdempotencyKey(),
 		}), core.WithoutFingerprint(), grpclock.WithStored(func(code codes.Code) bool { return code == codes.OK })),
 		grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.IdempotencyKey(), core.WithFingerprint(func(c *grpclock.Call) ([]byte, error) {
-			id, err := account(c)
-			return []byte(id), err
+			key, err := account.Read(c)
+			return []byte(key.Raw()), err
 		})),
 	}
 

@@ -24,9 +24,9 @@ var eager = grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "ret
 func TestRetryPolicyObeysRefusals(t *testing.T) {
 	t.Parallel()
 	const hint = 300 * time.Millisecond
-	forEachCall(t, func(t *testing.T, key grpclock.KeyFunc, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
+	forEachCall(t, func(t *testing.T, key grpclock.Key, bank func(func(context.Context) error) *bank, call func(context.Context, pb.BankClient) error) {
 		for name, test := range map[string]struct {
-			key     grpclock.KeyFunc
+			key     grpclock.Key
 			code    codes.Code
 			pause   time.Duration
 			refused int32

@@ -18,7 +18,7 @@ import (
 // makes Rules. They are safe for concurrent use.
 type Rules struct {
 	methods []*annotated.Method
-	sources map[string]KeyFunc
+	sources map[string]Key
 	inCode  []*methods
 	made    interceptorsMade
 }
@@ -63,7 +63,7 @@ func Annotated(services []*grpc.ServiceDesc, opts ...RuleOption) *Rules {
 // number of the rules that the program does not know, and a service whose descriptor is not in the
 // program (protoregistry.GlobalFiles).
 func AnnotatedErr(services []*grpc.ServiceDesc, opts ...RuleOption) (*Rules, error) {
-	code := &ruleCode{sources: make(map[string]KeyFunc)}
+	code := &ruleCode{sources: make(map[string]Key)}
 	for _, opt := range opts {
 		registration.Must(self, opt.add != nil, "Annotated: an option is empty")
 		opt.add(code)

@@ -34,13 +34,12 @@ func (r *Rules) ServerOptions(l *core.Locker, opts ...core.Option) []grpc.Server
 }
 
 // Unary returns the interceptor that runs unary calls under the locks of their methods. It is a
-// UnaryServerInterceptor for each method, with the same options except Also. Wait and TTL of a
-// rule, or else of its service, have precedence over those of the options.
+// UnaryServerInterceptor for each method, with the same options. Wait and TTL of a rule, or else of
+// its service, have precedence over those of the options.
 //
-// It panics if l is nil, if an option is invalid or belongs to another adapter, and if l or an
-// option shares locks (core.WithPermits and core.WithShared), because the rules say which locks
-// are shared. It also panics if a lock has permits or is shared, and l or an option does not allow
-// that: see core.WithPermits.
+// It panics where UnaryServerInterceptor does, and if l or an option shares locks (core.WithPermits
+// and core.WithShared), because the rules say which locks are shared. It also panics if a lock has
+// permits or is shared, and l or an option does not allow that: see core.WithPermits.
 func (r *Rules) Unary(l *core.Locker, opts ...core.Option) grpc.UnaryServerInterceptor {
 	configs := r.lockConfigs("Rules.Unary", l, opts, false)
 	r.made.unary.Store(true)
@@ -111,13 +110,8 @@ func (r *Rules) lockConfigs(name string, l *core.Locker, opts []core.Option, str
 			continue
 		}
 		mustAllow(l, m, "lock 1", m.LockSettings.Options())
-		keys := r.lockKeys(m)
-		c := lockOf(name, l, keys[0], withSettings(opts, m.LockSettings))
-		registration.Must(self, len(c.keys) == 1, name+": Also: declare another lock in the rules instead")
+		c := lockOf(name, l, r.lockKey(m), withSettings(opts, m.LockSettings))
 		registration.Must(self, !c.locks.SharesLocks(), name+": WithPermits and WithShared: write permits or shared in the rules instead")
-		for _, key := range keys[1:] {
-			c.keys = append(c.keys, failBeforeMessage(key))
-		}
 		for i, lock := range m.Locks {
 			mustAllow(c.locks, m, fmt.Sprintf("lock %d", i+1), lock.Options())
 		}

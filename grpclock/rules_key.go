@@ -11,20 +11,24 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/annotated"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// lockKeys returns the key functions of the locks of a method.
-func (r *Rules) lockKeys(m *annotated.Method) []KeyFunc {
-	keys := make([]KeyFunc, len(m.Locks))
+// lockKey returns the key of all locks of a method.
+func (r *Rules) lockKey(m *annotated.Method) Key {
+	keys := make([]Key, len(m.Locks))
 	for i, lock := range m.Locks {
 		keys[i] = annotated.LockKey(lock, r.partsOf(m))
 	}
-	return keys
+	if len(keys) == 1 {
+		return keys[0]
+	}
+	return core.All(keys...)
 }
 
-// partsOf returns the function that makes the key functions of the parts of a method's keys.
-func (r *Rules) partsOf(m *annotated.Method) func(annotated.Part) KeyFunc {
-	return func(part annotated.Part) KeyFunc {
+// partsOf returns the function that makes the keys of the parts of a method's keys.
+func (r *Rules) partsOf(m *annotated.Method) func(annotated.Part) Key {
+	return func(part annotated.Part) Key {
 		switch part.Kind {
 		case annotated.Field:
 			return fieldOf(m.Descriptor.Input(), part)
@@ -42,13 +46,8 @@ func (r *Rules) partsOf(m *annotated.Method) func(annotated.Part) KeyFunc {
 }
 
 // fieldOf is Field for the message of a method.
-func fieldOf(input protoreflect.MessageDescriptor, part annotated.Part) KeyFunc {
-	return describedField(part.Text, func(c *Call) (string, error) {
-		if c.probe != nil {
-			return c.probe.answer()
-		}
-		return keyIn(c, input, part)
-	})
+func fieldOf(input protoreflect.MessageDescriptor, part annotated.Part) Key {
+	return describedField(part.Text, core.KeyOf(func(c *Call) (string, error) { return keyIn(c, input, part) }))
 }
 
 // keyIn returns the key in the message of a call.
@@ -79,27 +78,36 @@ func hasNoneOf(parts []annotated.Part, m *annotated.Method) func(*Call) bool {
 	}
 }
 
-// checkSources returns the mistakes of sources that read another message than that of a method
-// which names them.
+// checkSource returns the mistake of a source that a method names. alone says that it is the whole
+// key of a lock.
+func (r *Rules) checkSource(m *annotated.Method, key Key, alone bool) error {
+	switch about := bridge.AboutOf(key); {
+	case about.HasLimit && !alone:
+		return errors.New("the source has Permits or Shared, which only the whole key of a lock may have")
+	case about.Several:
+		return errors.New("the source is several keys of core.All: declare several locks")
+	}
+	return checkMessage(m.Descriptor, key)
+}
+
+// checkSources returns the mistakes of the sources.
 func (r *Rules) checkSources() error {
 	var faults []error
-	check := func(m *annotated.Method, rule string, parts []annotated.Part) {
+	check := func(m *annotated.Method, rule string, parts []annotated.Part, alone bool) {
 		for _, part := range parts {
-			key := r.sources[part.Text]
-			if part.Kind != annotated.Source || key == nil {
+			key, ok := r.sources[part.Text]
+			if part.Kind != annotated.Source || !ok {
 				continue
 			}
-			p := probeOf(m.Descriptor)
-			p.inspect(key)
-			faults = append(faults, m.Fault(fmt.Sprintf("%s: key: %v", rule, part), p.wrong))
+			faults = append(faults, m.Fault(fmt.Sprintf("%s: key: %v", rule, part), r.checkSource(m, key, alone && len(parts) == 1)))
 		}
 	}
 	for _, m := range r.methods {
 		for i, lock := range m.Locks {
-			check(m, fmt.Sprintf("lock %d", i+1), lock.Key)
+			check(m, fmt.Sprintf("lock %d", i+1), lock.Key, true)
 		}
 		if m.Idempotent != nil {
-			check(m, "idempotent", m.Idempotent.Key)
+			check(m, "idempotent", m.Idempotent.Key, false)
 		}
 	}
 	return errors.Join(faults...)

@@ -40,7 +40,7 @@ func TestAnnotatedMethodsLockTheirKeys(t *testing.T) {
 		"Deposit":  `lock { key { field: "account.id" } }`,
 		"Balance":  `unlocked: true`,
 	})
-	tenant := grpclock.Source("tenant", func(*grpclock.Call) (string, error) { return "acme", nil })
+	tenant := grpclock.Source("tenant", grpclock.Literal("acme"))
 	rules := grpclock.Annotated(a.descs(), tenant)
 	var keys [][]string
 	b := &bank{
@@ -83,7 +83,7 @@ func TestAnnotatedMethodsLockTheirKeys(t *testing.T) {
 	wantCode(t, err, codes.Unimplemented)
 }
 
-// A rule of several parts is core.Join of them, and the name is that of core.Named.
+// A rule of several parts is core.Join of them, and the name is that of Named.
 func TestAnnotatedKeyIsThatOfCode(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
@@ -104,18 +104,18 @@ func TestAnnotatedKeyIsThatOfCode(t *testing.T) {
 }
 
 // A stream takes no lock before its first message if one of its keys reads the message, whatever
-// the key function makes of a stream that has none yet.
+// the key makes of a stream that has none yet.
 func TestAnnotatedStreamWaitsForItsFirstMessage(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	a := annotate(t, "", map[string]string{"Deposit": `lock { key { literal: "l" } } lock { key { source: "account" } }`})
-	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", func(c *grpclock.Call) (string, error) {
-		key, err := accountOf(c)
+	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", core.KeyOf(func(c *grpclock.Call) (string, error) {
+		key, err := accountOf.Read(c)
 		if err != nil {
 			return "none", nil //nolint:nilerr // the mistake that the test is about
 		}
 		return key.Raw(), nil
-	}))
+	})))
 	var keys []string
 	client := serveAnnotated(t, &bank{deposit: func(s depositServer) error {
 		if _, err := sum(s); err != nil {
@@ -203,7 +203,7 @@ func TestAllRulesAreListed(t *testing.T) {
 		"Transfer": `lock { name: "account" key { field: "account.id" } } idempotent { key { metadata: "idempotency-key" } optional: true }`,
 		"Balance":  `unlocked: true`,
 	})
-	inCode := grpclock.ByMethod(map[string]grpclock.KeyFunc{a.method("Settle"): literal, a.method("Deposit"): literal})
+	inCode := grpclock.ByMethod(map[string]grpclock.Key{a.method("Settle"): literal, a.method("Deposit"): literal})
 	rules := grpclock.Annotated(a.descs(), grpclock.InCode(inCode))
 	want := []string{
 		a.method("Balance") + `: unlocked`,

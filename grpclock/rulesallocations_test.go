@@ -13,7 +13,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// A call allocates as much by a rule as by code: views and key functions are made at the start. A
+// A call allocates as much by a rule as by code: views and keys are made at the start. A
 // method without a rule costs nothing.
 func TestRulesAllocateNoMoreThanCode(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts the allocations of all goroutines
 	if suite.Race {
@@ -21,7 +21,7 @@ func TestRulesAllocateNoMoreThanCode(t *testing.T) { //nolint:paralleltest // Al
 	}
 	locks := adaptertest.UnusedLocker(t)
 	a := annotate(t, `ttl { seconds: 5 }`, map[string]string{"Transfer": `lock { name: "account" key { source: "account" } wait { seconds: 2 } }`})
-	account := core.Named("account", failing(core.ErrSkip)) // up to the lock, without it
+	account := failing(core.ErrSkip).Named("account") // up to the lock, without it
 	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", failing(core.ErrSkip)))
 	byRule := rules.Unary(locks)
 	byCode := grpclock.UnaryServerInterceptor(locks, account)

@@ -26,7 +26,7 @@ func TestMistakesOfTheProgramAreNamed(t *testing.T) {
 	})
 	at := "reqlock: " + a.ParentFile().Path() + ": " + string(a.FullName())
 	wrong := grpclock.Source("deposit", core.First(grpclock.Metadata("x"), grpclock.Field[*pb.DepositRequest]("account.id")))
-	ada := grpclock.Source("ada", func(*grpclock.Call) (string, error) { return "ada", nil })
+	ada := grpclock.Source("ada", grpclock.Literal("ada"))
 	for name, test := range map[string]struct {
 		services []*grpc.ServiceDesc
 		opts     []grpclock.RuleOption
@@ -43,12 +43,12 @@ func TestMistakesOfTheProgramAreNamed(t *testing.T) {
 			at + `.Settle: lock 1: key: source "ada": there is no such source; none is given`,
 		}},
 		"a source of another message": {a.descs(), []grpclock.RuleOption{ada, wrong}, []string{
-			at + `.Transfer: lock 2: key: source "deposit": its key function reads a *bankpb.DepositRequest, and the message of the method is a reqlock.bank.v1.TransferRequest`,
+			at + `.Transfer: lock 2: key: source "deposit": its key reads a *bankpb.DepositRequest, and the message of the method is a reqlock.bank.v1.TransferRequest`,
 		}},
 		"in code, too": {
-			a.descs(), []grpclock.RuleOption{ada, grpclock.Source("deposit", literal), grpclock.InCode(core.Named("account", grpclock.ByMethod(map[string]grpclock.KeyFunc{
+			a.descs(), []grpclock.RuleOption{ada, grpclock.Source("deposit", literal), grpclock.InCode(grpclock.ByMethod(map[string]grpclock.Key{
 				a.method("Settle"): literal,
-			})))}, []string{at + `.Settle: a ByMethod of the program locks it, too: keep one of them`},
+			}).Named("account"))}, []string{at + `.Settle: a ByMethod of the program locks it, too: keep one of them`},
 		},
 		"none": {a.descs(), []grpclock.RuleOption{ada, grpclock.Source("deposit", literal)}, nil},
 	} {
@@ -77,11 +77,11 @@ func TestMistakesOfTheProgramAreNamed(t *testing.T) {
 		})
 	}
 	for what, register := range map[string]func(){
-		"Source needs a name":                        func() { grpclock.Source("", literal) },
-		"Source: the key function of \"a\" is nil":   func() { grpclock.Source[string]("a", nil) },
-		"InCode needs a key function":                func() { grpclock.InCode(nil) },
-		"InCode needs the key function of a ByMetho": func() { grpclock.InCode(literal) },
-		"Annotated: an option is empty":              func() { grpclock.Annotated(a.descs(), grpclock.RuleOption{}) },
+		"Source needs a name":                      func() { grpclock.Source("", literal) },
+		"Source: the key of \"a\" is the zero Key": func() { grpclock.Source("a", grpclock.Key{}) },
+		"InCode needs a key":                       func() { grpclock.InCode(grpclock.Key{}) },
+		"InCode needs the key of a ByMethod":       func() { grpclock.InCode(literal) },
+		"Annotated: an option is empty":            func() { grpclock.Annotated(a.descs(), grpclock.RuleOption{}) },
 	} {
 		adaptertest.WantPanic(t, register, what)
 	}
@@ -112,8 +112,6 @@ func TestInterceptorsOfRulesPanic(t *testing.T) {
 		"Rules.Unary needs a locker":      func() { rules.Unary(nil) },
 		"Rules.Stream needs a locker":     func() { rules.Stream(nil) },
 		"Rules.Idempotent needs a locker": func() { rules.ServerOptions(nil) },
-		"Rules.Unary: Also":               func() { rules.Unary(locks, grpclock.Also(literal)) },
-		"Rules.Stream: Also":              func() { rules.Stream(locks, grpclock.Also(literal)) },
 		"Rules.Idempotent: WithOptional":  func() { rules.Idempotent(locks, core.WithOptionalKey()) },
 		"WithoutFingerprint":              func() { rules.Unary(locks, core.WithoutFingerprint()) },
 		"WithRetention":                   func() { rules.Stream(locks, core.WithRetention(time.Hour)) },
@@ -184,17 +182,17 @@ func TestInCodeWithoutInterceptorIsReported(t *testing.T) {
 	sent := &warnings{}
 	locks, _ := adaptertest.Locker(t, core.WithObserver(sent.observe))
 	for name, test := range map[string]struct {
-		more func(grpclock.KeyFunc) []grpc.ServerOption
+		more func(grpclock.Key) []grpc.ServerOption
 		want []string
 	}{
-		"none": {func(grpclock.KeyFunc) []grpc.ServerOption { return nil }, []string{"Deposit", "Settle"}},
-		"both": {func(key grpclock.KeyFunc) []grpc.ServerOption {
-			return grpclock.ServerOptions(locks, core.Named("account", key))
+		"none": {func(grpclock.Key) []grpc.ServerOption { return nil }, []string{"Deposit", "Settle"}},
+		"both": {func(key grpclock.Key) []grpc.ServerOption {
+			return grpclock.ServerOptions(locks, key.Named("account"))
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := annotate(t, "", map[string]string{"Transfer": `lock { key { field: "account.id" } }`})
-			inCode := grpclock.ByMethod(map[string]grpclock.KeyFunc{a.method("Settle"): literal, a.method("Deposit"): literal})
+			inCode := grpclock.ByMethod(map[string]grpclock.Key{a.method("Settle"): literal, a.method("Deposit"): literal})
 			rules := grpclock.Annotated(a.descs(), grpclock.InCode(inCode))
 			client := serveAnnotated(t, &bank{}, []annotatedBank{a}, append(rules.ServerOptions(locks), test.more(inCode)...)...)[0]
 			for range 2 {

@@ -2,6 +2,7 @@ package grpclock_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -47,21 +48,30 @@ func TestAnnotatedPermitsAndSharedLocks(t *testing.T) {
 	}
 }
 
-// A source that shares its key can be the whole key of a lock only.
+// A source with Permits or Shared can be the whole key of a lock only, and several keys are no source.
 func TestSourceThatSharesAPartIsRefused(t *testing.T) {
 	t.Parallel()
-	locks, _ := adaptertest.Locker(t)
 	a := annotate(t, "", map[string]string{
 		"Transfer": `lock { key { source: "account" } key { literal: "l" } }`,
 		"Settle":   `idempotent { key { source: "account" } }`,
+		"Balance":  `lock { key { source: "account" } }`,
 	})
-	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", core.Shared(literal)))
-	client := serveAnnotated(t, &bank{}, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
-	_, transferred := client.Transfer(within(t), transferOf("42"))
-	_, settled := client.Settle(within(t), transferOf("42"))
-	for _, err := range []error{transferred, settled} {
-		if wantCode(t, err, codes.Internal); reasonOf(err) != "KEY_ERROR" {
-			t.Errorf("got %v", err)
+	const shares, several = "the source has Permits or Shared", "the source is several keys of core.All"
+	for _, test := range []struct {
+		key  grpclock.Key
+		want map[string]string
+	}{
+		{literal.Shared(), map[string]string{"Transfer: lock 1": shares, "Settle: idempotent": shares}},
+		{core.All(literal), map[string]string{"Transfer: lock 1": several, "Settle: idempotent": several, "Balance: lock 1": several}},
+	} {
+		_, err := grpclock.AnnotatedErr(a.descs(), grpclock.Source("account", test.key))
+		if err == nil || strings.Count(err.Error(), "\n") != len(test.want)-1 {
+			t.Fatalf("%v: got %v", test.key, err)
+		}
+		for at, why := range test.want {
+			if !strings.Contains(err.Error(), at+`: key: source "account": `+why) {
+				t.Errorf("%v: got %v, want %s: %s", test.key, err, at, why)
+			}
 		}
 	}
 }

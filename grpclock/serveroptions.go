@@ -19,7 +19,7 @@ import (
 //	grpc.NewServer(append(options, grpclock.ServerOptions(locks, key)...)...)
 //
 // ServerOptions panics where UnaryServerInterceptor does.
-func ServerOptions[K string | core.RequestKey](l *core.Locker, key func(*Call) (K, error), opts ...core.Option) []grpc.ServerOption {
+func ServerOptions(l *core.Locker, key Key, opts ...core.Option) []grpc.ServerOption {
 	c := lockOf("ServerOptions", l, key, opts)
 	c.locksUnary()
 	c.locksStreams()

@@ -37,9 +37,9 @@ func ExampleByMethod_shared() {
 		}
 	}}
 	var end func()
-	client, end = exampleClient(service, grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
-		pb.Bank_Balance_FullMethodName:  core.Shared(core.Named("account", grpclock.Field[*pb.BalanceRequest]("account.id"))),
-		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
+	client, end = exampleClient(service, grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.Key{
+		pb.Bank_Balance_FullMethodName:  grpclock.Field[*pb.BalanceRequest]("account.id").Named("account").Shared(),
+		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id").Named("account"),
 	}), core.WithWait(500*time.Millisecond))...)
 	defer end()
 

@@ -74,7 +74,7 @@ func TestStatusNamesThePartOfTheCall(t *testing.T) {
 		"given twice": {[]string{"secret", "secret"}, "reqlock: invalid key: " + part},
 	} {
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.MD{"x-account": test.values})
-		_, err := grpclock.Metadata("x-account")(grpclock.NewCall(ctx, pb.Bank_Transfer_FullMethodName, nil))
+		_, err := grpclock.Metadata("x-account").Read(grpclock.NewCall(ctx, pb.Bank_Transfer_FullMethodName, nil))
 		got := grpclock.StatusOf(err)
 		info, ok := got.Details()[0].(*errdetails.ErrorInfo)
 		if got.Message() != test.message || !ok || info.GetMetadata()["part"] != part {

@@ -143,11 +143,11 @@ func TestClientStream(t *testing.T) {
 func TestStreamWithoutMessage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		key  grpclock.KeyFunc
+		key  grpclock.Key
 		code codes.Code
 	}{
 		"needs one":        {accountOf, codes.InvalidArgument},
-		"needs any at all": {core.Func(literalMessage), codes.InvalidArgument},
+		"needs any at all": {literalMessage, codes.InvalidArgument},
 		"has another key":  {core.First(accountOf, literal), codes.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestStreamWithoutMessage(t *testing.T) {
 	}
 }
 
-// A key function decides when the stream opens only if it does not read the message.
+// A key decides when the stream opens only if it does not read the message.
 func TestKeyThatReadsTheMessageWaitsForIt(t *testing.T) {
 	t.Parallel()
 	custom := func(c *grpclock.Call) (string, error) {
@@ -178,27 +178,26 @@ func TestKeyThatReadsTheMessageWaitsForIt(t *testing.T) {
 	}
 	account := grpclock.Metadata("x-account")
 	for name, test := range map[string]struct {
-		key     grpclock.KeyFunc
-		opts    []core.Option
+		key     grpclock.Key
 		opening bool // locked before the first message
 		locked  bool // afterwards
 	}{
 		"metadata":                  {key: account, opening: true, locked: true},
 		"message":                   {key: accountOf, locked: true},
 		"skip":                      {key: failing(core.ErrSkip)},
-		"a function of one's own":   {key: core.Func(custom), locked: true},
+		"a function of one's own":   {key: core.KeyOf(custom), locked: true},
 		"metadata, else message":    {key: core.First(account, accountOf), opening: true, locked: true},
 		"message, else metadata":    {key: core.First(accountOf, account), locked: true},
-		"metadata and message":      {key: account, opts: []core.Option{grpclock.Also(accountOf)}, locked: true},
-		"a condition on the method": {key: core.When(func(c *grpclock.Call) bool { return c.FullMethod() == "" }, accountOf)},
-		"a condition on the message": {key: core.When(func(c *grpclock.Call) bool {
+		"metadata and message":      {key: core.All(account, accountOf), locked: true},
+		"a condition on the method": {key: accountOf.When(func(c *grpclock.Call) bool { return c.FullMethod() == "" })},
+		"a condition on the message": {key: account.When(func(c *grpclock.Call) bool {
 			m, _ := c.Message().(*pb.DepositRequest)
 			return m.GetCents() > 0
-		}, account), locked: true},
-		"skip after the message": {key: core.When(func(c *grpclock.Call) bool {
+		}), locked: true},
+		"skip after the message": {key: account.When(func(c *grpclock.Call) bool {
 			m, _ := c.Message().(*pb.DepositRequest)
 			return m.GetCents() > 1
-		}, account)},
+		})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,7 +213,7 @@ func TestKeyThatReadsTheMessageWaitsForIt(t *testing.T) {
 					t.Errorf("after the message, lease of %q", lease.Key())
 				}
 				return s.SendAndClose(&pb.BalanceReply{})
-			}}, streams(locks, test.key, test.opts...))
+			}}, streams(locks, test.key))
 			_, err := deposit(metadata.AppendToOutgoingContext(within(t), "x-account", theKey), client, 2)
 			wantCode(t, err, codes.OK)
 		})
@@ -222,9 +221,9 @@ func TestKeyThatReadsTheMessageWaitsForIt(t *testing.T) {
 }
 
 // literalMessage locks theKey, but wants to see the message first.
-func literalMessage(c *grpclock.Call) (string, error) {
+var literalMessage = core.KeyOf(func(c *grpclock.Call) (string, error) {
 	if c.Message() == nil {
 		return "", core.ErrNoKey
 	}
 	return theKey, nil
-}
+})

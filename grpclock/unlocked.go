@@ -1,7 +1,6 @@
 package grpclock
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/reqlock/reqlock/adapter"
@@ -10,23 +9,9 @@ import (
 // unlocked reports the methods of a ByMethod that run without a lock, because the server has
 // an interceptor for only one kind of method.
 type unlocked struct {
-	byMethods []*methods // those of the key functions of an interceptor
+	byMethods []*methods // those of the key of an interceptor
 	unaryOnly bool       // the interceptor is an IdempotentUnaryServerInterceptor
 	told      sync.Once  // done with the first call
-}
-
-// byMethodsOf finds the methods of each ByMethod in the key functions.
-func byMethodsOf(keys []KeyFunc) (found []*methods) {
-	p := &probe{}
-	for _, key := range keys {
-		p.inspect(key)
-	}
-	for _, m := range p.byMethods {
-		if !slices.Contains(found, m) {
-			found = append(found, m)
-		}
-	}
-	return found
 }
 
 // locksUnary notes that there is an interceptor for the unary methods.

@@ -41,10 +41,10 @@ func (w *warnings) take() []string {
 }
 
 // transferAndDeposit locks a unary method and a stream.
-func transferAndDeposit() grpclock.KeyFunc {
-	return grpclock.ByMethod(map[string]grpclock.KeyFunc{
-		pb.Bank_Transfer_FullMethodName: core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id")),
-		pb.Bank_Deposit_FullMethodName:  core.Named("account", grpclock.Field[*pb.DepositRequest]("account.id")),
+func transferAndDeposit() grpclock.Key {
+	return grpclock.ByMethod(map[string]grpclock.Key{
+		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id").Named("account"),
+		pb.Bank_Deposit_FullMethodName:  grpclock.Field[*pb.DepositRequest]("account.id").Named("account"),
 	})
 }
 
@@ -56,31 +56,35 @@ func TestMethodWithoutInterceptorIsReported(t *testing.T) {
 	locks, _ := adaptertest.Locker(t, core.WithObserver(sent.observe))
 	user := grpclock.ContextValue(userKey{})
 	for name, test := range map[string]struct {
-		server func(key grpclock.KeyFunc) []grpc.ServerOption
+		server func(key grpclock.Key) []grpc.ServerOption
 		want   string // in the only warning; "": none
 	}{
-		"unary only": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+		"unary only": {func(key grpclock.Key) []grpc.ServerOption {
 			return []grpc.ServerOption{unary(locks, key)}
 		}, pb.Bank_Deposit_FullMethodName},
-		"streams only": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+		"streams only": {func(key grpclock.Key) []grpc.ServerOption {
 			return []grpc.ServerOption{streams(locks, key)}
 		}, pb.Bank_Transfer_FullMethodName},
-		"both": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+		"both": {func(key grpclock.Key) []grpc.ServerOption {
 			return []grpc.ServerOption{unary(locks, key), streams(locks, key)}
 		}, ""},
-		"ServerOptions": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+		"ServerOptions": {func(key grpclock.Key) []grpc.ServerOption {
 			return grpclock.ServerOptions(locks, key)
 		}, ""},
-		"unary only, of Also": {func(key grpclock.KeyFunc) []grpc.ServerOption {
-			return []grpc.ServerOption{unary(locks, literal, grpclock.Also(key, key))}
+		"unary only, of All": {func(key grpclock.Key) []grpc.ServerOption {
+			return []grpc.ServerOption{unary(locks, core.All(literal, key, key))}
 		}, pb.Bank_Deposit_FullMethodName},
-		"unary only, part of a key": {func(key grpclock.KeyFunc) []grpc.ServerOption {
-			return []grpc.ServerOption{unary(locks, core.Hashed(core.Join(grpclock.Method(), user, key)))}
+		"unary only, of several keys with a name": {func(grpclock.Key) []grpc.ServerOption {
+			several := map[string]grpclock.Key{pb.Bank_Deposit_FullMethodName: core.All(literal, grpclock.Method())}
+			return []grpc.ServerOption{unary(locks, grpclock.ByMethod(several).Named("account"))}
 		}, pb.Bank_Deposit_FullMethodName},
-		"streams with another form of the key": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+		"unary only, part of a key": {func(key grpclock.Key) []grpc.ServerOption {
+			return []grpc.ServerOption{unary(locks, core.Join(grpclock.Method(), user, key).Hashed())}
+		}, pb.Bank_Deposit_FullMethodName},
+		"streams with another form of the key": {func(key grpclock.Key) []grpc.ServerOption {
 			return []grpc.ServerOption{unary(locks, key), streams(locks, core.First(user, key))}
 		}, ""},
-		"idempotent only": {func(key grpclock.KeyFunc) []grpc.ServerOption {
+		"idempotent only": {func(key grpclock.Key) []grpc.ServerOption {
 			return []grpc.ServerOption{grpc.UnaryInterceptor(grpclock.IdempotentUnaryServerInterceptor(locks, key))}
 		}, pb.Bank_Deposit_FullMethodName},
 	} {
@@ -133,7 +137,7 @@ func TestServerOptions(t *testing.T) {
 	client := serve(t, &bank{deposit: func(s depositServer) error {
 		_, err := sum(s)
 		return err
-	}}, grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{
+	}}, grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.Key{
 		pb.Bank_Transfer_FullMethodName: grpclock.Field[*pb.TransferRequest]("account.id"),
 		pb.Bank_Deposit_FullMethodName:  grpclock.Field[*pb.DepositRequest]("account.id"),
 	}))...)
@@ -145,33 +149,33 @@ func TestServerOptions(t *testing.T) {
 	wantCode(t, err, codes.OK)
 
 	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(nil, literal) }, "ServerOptions needs a locker")
-	adaptertest.WantPanic(t, func() { grpclock.ServerOptions[string](locks, nil) }, "ServerOptions needs a key function")
+	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(locks, grpclock.Key{}) }, "ServerOptions needs a key")
 	adaptertest.WantPanic(t, func() { grpclock.ServerOptions(locks, literal, core.WithoutFingerprint()) }, "WithoutFingerprint")
 }
 
-// A key function for another message than that of its method is found at registration, also
-// inside the functions of core.
+// A key for another message than that of its method is found at registration, also
+// as a part of another key.
 func TestByMethodRefusesKeyOfAnotherMessage(t *testing.T) {
 	t.Parallel()
 	wrong := grpclock.Field[*pb.DepositRequest]("account.id")
 	right := grpclock.Field[*pb.TransferRequest]("account.id")
 	user, header := grpclock.ContextValue(userKey{}), grpclock.Metadata("x-account")
-	for name, key := range map[string]grpclock.KeyFunc{
+	for name, key := range map[string]grpclock.Key{
 		"Field":   wrong,
 		"Message": grpclock.Message((*pb.PlaceOrderRequest).GetItem),
 		"an interface": grpclock.Message(func(interface{ GetItem() string }) string {
 			t.Error("the getter was called")
 			return ""
 		}),
-		"in Named":  core.Named("account", wrong),
-		"in Hashed": core.Hashed(wrong),
-		"in Keyed":  core.Keyed([]byte("secret"), wrong),
+		"in Named":  wrong.Named("account"),
+		"in Hashed": wrong.Hashed(),
+		"in HMAC":   wrong.HMAC([]byte("secret")),
 		"in Join":   core.Join(user, grpclock.Peer(), wrong),
 		"in First":  core.First(header, right, wrong),
-		"in both":   core.Named("account", core.Join(grpclock.Method(), core.First(grpclock.IdempotencyKey(), wrong))),
+		"in both":   core.Join(grpclock.Method(), core.First(grpclock.IdempotencyKey(), wrong)).Named("account"),
 	} {
 		message := adaptertest.PanicText(func() {
-			grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: key})
+			grpclock.ByMethod(map[string]grpclock.Key{pb.Bank_Transfer_FullMethodName: key})
 		})
 		if !strings.HasPrefix(message, `reqlock: grpclock: ByMethod: "`+pb.Bank_Transfer_FullMethodName+`": `) ||
 			!strings.Contains(message, "reqlock.bank.v1.TransferRequest") || strings.Contains(message, "\n") {
@@ -180,35 +184,21 @@ func TestByMethodRefusesKeyOfAnotherMessage(t *testing.T) {
 	}
 }
 
-// Registration runs no function of the application further than to where it reads from its
-// call.
-func TestRegistrationDoesNotRunKeyFunctionsOfTheApplication(t *testing.T) {
+// Registration reads no key, and calls no function of the application.
+func TestRegistrationReadsNoKey(t *testing.T) {
 	t.Parallel()
 	locks := adaptertest.UnusedLocker(t)
-	for name, read := range map[string]func(*grpclock.Call){
-		"Message":    func(c *grpclock.Call) { c.Message() },
-		"FullMethod": func(c *grpclock.Call) { c.FullMethod() },
-		"Context":    func(c *grpclock.Call) { c.Context() },
+	called := func() bool { t.Error("a function of the application was called"); return true }
+	own := core.Getter(func(*grpclock.Call) string { called(); return "" })
+	for _, key := range []grpclock.Key{
+		own,
+		own.Named("own"),
+		literal.When(func(*grpclock.Call) bool { return called() }),
+		grpclock.Message(func(any) string { called(); return "" }),
+		grpclock.Message(func(interface{ GetAccount() *pb.Account }) string { called(); return "" }),
+		grpclock.Message(func(string) string { called(); return "" }), // of another codec
 	} {
-		own := func(c *grpclock.Call) (string, error) {
-			read(c)
-			t.Errorf("%s: the function has run", name)
-			return "", nil
-		}
-		when := core.When(func(c *grpclock.Call) bool { _, err := own(c); return err == nil }, literal)
-		for _, key := range []grpclock.KeyFunc{core.Func(own), core.Named("own", own), when} {
-			grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: key}))
-			grpclock.ServerOptions(locks, key)
-		}
-	}
-	// These read nothing, or panic.
-	for _, key := range []grpclock.KeyFunc{
-		core.Func(func(*grpclock.Call) (string, error) { return "", context.Canceled }),
-		core.Func(func(*grpclock.Call) (string, error) { panic("crash") }),
-		grpclock.Message(func(any) string { return "" }),
-		grpclock.Message(func(m interface{ GetAccount() *pb.Account }) string { return m.GetAccount().GetId() }),
-		grpclock.Message(func(m string) string { return m }), // of another codec
-	} {
-		grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.KeyFunc{pb.Bank_Transfer_FullMethodName: key}))
+		grpclock.ServerOptions(locks, grpclock.ByMethod(map[string]grpclock.Key{pb.Bank_Transfer_FullMethodName: key}))
+		grpclock.ServerOptions(locks, key)
 	}
 }

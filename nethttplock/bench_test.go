@@ -25,7 +25,7 @@ func BenchmarkMiddleware(b *testing.B) {
 		}
 	}
 	key := nethttplock.PathValue("id")
-	skip := func(*http.Request) (string, error) { return "", core.ErrSkip }
+	skip := core.KeyOf(func(*http.Request) (string, error) { return "", core.ErrSkip })
 
 	b.Run("bare", func(b *testing.B) { serve(b, h) })
 	b.Run("skipped", func(b *testing.B) {

@@ -3,7 +3,7 @@
 //
 //	locks := core.Must(core.New(rdb))
 //	oneAtATime := nethttplock.Middleware(locks,
-//		core.Named("account", nethttplock.PathValue("id")), core.WithWait(2*time.Second))
+//		nethttplock.PathValue("id").Named("account"), core.WithWait(2*time.Second))
 //
 //	mux.Handle("POST /accounts/{id}/transfer", auth(oneAtATime(transfer)))
 //
@@ -27,7 +27,7 @@
 // body alone, any client can lock the key of any other client.
 //
 // The key is the whole name of the lock: account 42 and user 42 have the same lock.
-// core.Named keeps them apart. See [keys].
+// Key.Named keeps them apart. See [keys].
 //
 // # Where to put it
 //

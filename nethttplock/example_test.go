@@ -53,7 +53,7 @@ func Example() {
 		w.WriteHeader(http.StatusCreated)
 	})
 	mux.Handle("POST /accounts/{id}/transfer", nethttplock.Middleware(locks,
-		core.Named("account", nethttplock.PathValue("id")))(transfer))
+		nethttplock.PathValue("id").Named("account"))(transfer))
 
 	fmt.Println("first:", send(mux, "POST", "/accounts/42/transfer", "").Code)
 	// Output:
@@ -77,7 +77,7 @@ func ExampleMiddleware_perUser() {
 		})
 	}
 	oneAtATime := nethttplock.Middleware(locks,
-		core.Named("user", nethttplock.ContextValueAs(userKey{}, func(u *User) string { return u.ID })),
+		nethttplock.ContextValueAs(userKey{}, func(u *User) string { return u.ID }).Named("user"),
 		core.WithWait(2*time.Second))
 
 	h := authenticate(oneAtATime(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +95,7 @@ func ExampleJSONField() {
 	locks, stop := exampleLocker()
 	defer stop()
 
-	pay := nethttplock.Middleware(locks, core.Named("account", nethttplock.JSONField("account.id")))(
+	pay := nethttplock.Middleware(locks, nethttplock.JSONField("account.id").Named("account"))(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			_, _ = fmt.Fprintf(w, "%s", body)
@@ -125,7 +125,7 @@ func ExampleIdempotencyKey() {
 		return w.Code
 	}
 	var pay http.Handler
-	pay = nethttplock.Middleware(locks, core.Named("payment", core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey())))(
+	pay = nethttplock.Middleware(locks, core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey()).Named("payment"))(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if user, _, _ := r.BasicAuth(); user == "ada" {
 				fmt.Println("ada again:", submit(pay, "ada", `"8e03978e"`)) // the same key, quoted
@@ -143,15 +143,11 @@ func ExampleIdempotencyKey() {
 
 // A transfer locks both of its accounts. A transfer from a to b and a transfer from b
 // to a exclude each other, and do not deadlock.
-func ExampleAlso() {
+func ExampleMiddleware_severalKeys() {
 	locks, stop := exampleLocker()
 	defer stop()
 
-	transfer := nethttplock.Middleware(locks,
-		core.Named("account", nethttplock.JSONField("from")),
-		nethttplock.Also(core.Named("account", nethttplock.JSONField("to"))),
-		core.WithWait(2*time.Second),
-	)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	transfer := nethttplock.Middleware(locks, core.All(nethttplock.JSONField("from"), nethttplock.JSONField("to")).Named("account"), core.WithWait(2*time.Second))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		for _, account := range []string{"account:a", "account:b", "account:c"} {
 			_, err := locks.TryLock(context.Background(), account)
 			fmt.Println(account, "is taken:", err != nil)
@@ -178,7 +174,7 @@ func ExampleWithErrorHandler() {
 		}
 		http.Error(w, "the user is unknown", http.StatusUnauthorized)
 	}
-	h := nethttplock.Middleware(locks, core.Named("user", nethttplock.BasicUser()), nethttplock.WithErrorHandler(refused))(
+	h := nethttplock.Middleware(locks, nethttplock.BasicUser().Named("user"), nethttplock.WithErrorHandler(refused))(
 		http.NotFoundHandler())
 
 	answer := send(h, "GET", "/", "")
@@ -193,7 +189,7 @@ func ExampleMiddleware_some() {
 	defer stop()
 
 	changes := func(r *http.Request) bool { return r.Method != http.MethodGet }
-	h := nethttplock.Middleware(locks, core.When(changes, nethttplock.Literal("report")))(
+	h := nethttplock.Middleware(locks, nethttplock.Literal("report").When(changes))(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, locked := nethttplock.FromContext(r.Context())
 			fmt.Println(r.Method, "locked:", locked)
@@ -278,16 +274,12 @@ func ExampleWithUnknown() {
 }
 
 // The handler gives the fencing number of each account to the database, in the order of the
-// key functions.
+// keys.
 func ExampleLeases() {
 	locks, stop := exampleLocker()
 	defer stop()
 
-	transfer := nethttplock.Middleware(locks,
-		core.Named("account", nethttplock.JSONField("from")),
-		nethttplock.Also(core.Named("account", nethttplock.JSONField("to"))),
-		core.WithFencing(true),
-	)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	transfer := nethttplock.Middleware(locks, core.All(nethttplock.JSONField("from"), nethttplock.JSONField("to")).Named("account"), core.WithFencing(true))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		leases := nethttplock.Leases(r.Context())
 		from, to := leases[0], leases[1]
 		fmt.Println(from.Key(), from.Fence() > 0)

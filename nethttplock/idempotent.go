@@ -33,15 +33,11 @@ import (
 // the handler can decide what is stored.
 // The handler goes on if its client disconnects: see core.WithClientCancel.
 //
-// Idempotent panics where Middleware does, and for a Locker that runs requests
-// without Redis (core.WithFailOpen), shares its locks (core.WithPermits and
-// core.WithShared) or is from core.NewQuorum. The middleware is safe for concurrent use.
-func Idempotent[K string | core.RequestKey](l *core.Locker, key func(*http.Request) (K, error), opts ...core.Option) func(http.Handler) http.Handler {
-	return idempotent(l, registration.KeyOf(self, "Idempotent", l, key), opts)
-}
-
-// idempotent is Idempotent for each form of key function.
-func idempotent(l *core.Locker, key KeyFunc, opts []core.Option) func(http.Handler) http.Handler {
+// Idempotent panics where Middleware does, for a key of core.All or with Permits, Shared or
+// SharedWhen, and for a Locker that runs requests without Redis (core.WithFailOpen), shares
+// its locks (core.WithPermits and core.WithShared) or is from core.NewQuorum. The middleware
+// is safe for concurrent use.
+func Idempotent(l *core.Locker, key Key, opts ...core.Option) func(http.Handler) http.Handler {
 	endpoint := adapter.Must(httpattempt.New(self, l, key, httpkey.ReadBody, opts))
 	onError, _ := errorHandler.Value(endpoint.Locker())
 

@@ -55,7 +55,7 @@ func TestIdempotentRegistrations(t *testing.T) {
 	mux.Handle("POST /5", nethttplock.Idempotent(locks, nethttplock.JSONField("id"), core.WithoutFingerprint())(h))
 	mux.Handle("POST /6", nethttplock.Idempotent(locks, scoped,
 		core.WithFingerprint(func(r *http.Request) ([]byte, error) { return []byte(r.PostFormValue("amount")), r.ParseForm() }),
-	)(nethttplock.Middleware(locks, core.Named("user", nethttplock.ContextValue(userKey{})))(h)))
+	)(nethttplock.Middleware(locks, nethttplock.ContextValue(userKey{}).Named("user"))(h)))
 	const refused, runs = http.StatusBadRequest, http.StatusNotFound
 	for request, want := range map[string]int{
 		"POST /1": refused, "POST /2": refused, "PUT /3/7": runs, "POST /4": runs, "POST /5": refused, "POST /6": refused,
@@ -80,12 +80,12 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":     {func() { nethttplock.Idempotent(nil, byKey) }, "locker"},
-		"nil key":        {func() { nethttplock.Idempotent[string](locks, nil) }, "key function"},
+		"zero Key":       {func() { nethttplock.Idempotent(locks, nethttplock.Key{}) }, "needs a key"},
 		"nil handler":    {func() { nethttplock.Idempotent(locks, byKey)(nil) }, "handler"},
 		"nil option":     {idempotent(nil), "option is nil"},
 		"foreign option": {idempotent(adaptertest.ForeignOption()), adaptertest.ForeignOptionText},
 		"bad setting":    {idempotent(core.WithRetention(1)), "WithRetention"},
-		"Also":           {idempotent(nethttplock.Also(literal)), "Also has no effect on Idempotent"},
+		"All":            {func() { nethttplock.Idempotent(locks, core.All(byKey, literal)) }, "Idempotent has one key"},
 		"FailOpen":       {idempotent(core.WithFailOpen(true)), "without Redis"},
 		"a cookie":       {idempotent(core.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
 		"of Idempotent":  {func() { nethttplock.Middleware(locks, byKey, core.WithStored(func(int) bool { return true })) }, "WithStored has no effect on Middleware"},

@@ -83,7 +83,7 @@ func TestIdempotentInnerRefusalStored(t *testing.T) {
 func TestIdempotentNested(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
-	for name, keys := range map[string][2]nethttplock.KeyFunc{
+	for name, keys := range map[string][2]nethttplock.Key{
 		"the same":  {byKey, byKey},
 		"two keys":  {byKey, nethttplock.Header("X-Inner")},
 		"two users": {core.Join(nethttplock.Literal("a"), byKey), core.Join(nethttplock.Literal("b"), byKey)},

@@ -1,13 +1,17 @@
 package nethttplock
 
-import "github.com/reqlock/reqlock/internal/adapter/httpkey"
+import (
+	"net/http"
+
+	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+)
 
 // Header reads the key from a request header. If the header occurs more than once,
 // the error is core.ErrInvalidKey, since the lock and the handler might read
 // different values. An empty name panics.
 //
 // The client chooses the value: see the package comment on keys.
-func Header(name string) KeyFunc { return httpkey.Header(name) }
+func Header(name string) Key { return httpkey.Header(name) }
 
 // IdempotencyKey reads the key from the Idempotency-Key header, which is the same in
 // all copies of one request (draft-ietf-httpapi-idempotency-key-header-07). The
@@ -27,7 +31,7 @@ func Header(name string) KeyFunc { return httpkey.Header(name) }
 // Under Idempotent a copy of a request gets the first answer. Under Middleware copies
 // do not run at the same time, but a copy that arrives after the first request has
 // ended runs again.
-func IdempotencyKey() KeyFunc { return httpkey.IdempotencyKey() }
+func IdempotencyKey() Key { return httpkey.IdempotencyKey() }
 
 // PathValue reads the key from a wildcard of the route's pattern, as in "POST
 // /accounts/{id}/transfer". The mux sets the wildcard before it calls the handler, so
@@ -35,18 +39,18 @@ func IdempotencyKey() KeyFunc { return httpkey.IdempotencyKey() }
 // is core.ErrNoKey. There, and if the pattern of the route has no wildcard of the name,
 // the observer gets one core.Warned event. An empty name panics, and so does one with the
 // signs of a pattern, such as "{id}".
-func PathValue(name string) KeyFunc { return httpkey.PathValue(name) }
+func PathValue(name string) Key { return httpkey.PathValue(name) }
 
 // Query reads the key from a parameter of the URL's query. A parameter that occurs
 // more than once, or a malformed query, is core.ErrInvalidKey. An empty name panics.
 //
 // The handler should read r.URL.Query().Get: r.FormValue returns a field of the body
 // in preference to the query.
-func Query(name string) KeyFunc { return httpkey.Query("Query", name) }
+func Query(name string) Key { return httpkey.Query("Query", name) }
 
 // Cookie reads the key from a cookie. Two cookies with the name are
 // core.ErrInvalidKey. An empty name panics.
-func Cookie(name string) KeyFunc { return httpkey.Cookie(name) }
+func Cookie(name string) Key { return httpkey.Cookie(name) }
 
 // Form reads the key from a field of a form in the body: urlencoded or multipart,
 // sent with POST, PUT or PATCH, or parsed by a middleware before the lock, which may
@@ -56,7 +60,7 @@ func Cookie(name string) KeyFunc { return httpkey.Cookie(name) }
 //
 // The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with r.Body as well as with r.FormValue.
-func Form(name string) KeyFunc { return httpkey.Form(name) }
+func Form(name string) Key { return httpkey.Form(name, itself, nil) }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever its
 // Content-Type. Dots separate nested fields: JSONField("account.id"). An empty name
@@ -72,9 +76,12 @@ func Form(name string) KeyFunc { return httpkey.Form(name) }
 //
 // The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body.
-func JSONField(path string) KeyFunc {
-	return httpkey.JSONField(path)
+func JSONField(path string) Key {
+	return httpkey.JSONField(path, itself, nil)
 }
+
+// itself returns the request, which adapters of other frameworks take from a context.
+func itself(r *http.Request) *http.Request { return r }
 
 // RemoteIP reads the key from r.RemoteAddr: the address of the peer, without its
 // port. It ignores X-Forwarded-For, which a client can forge. A peer without an IP
@@ -85,7 +92,7 @@ func JSONField(path string) KeyFunc {
 // middleware.RealIP or gorilla's handlers.ProxyHeaders. Both trust these headers from
 // any client. Use them only if clients cannot bypass the proxy, and the proxy
 // overwrites the headers.
-func RemoteIP() KeyFunc { return httpkey.RemoteIP() }
+func RemoteIP() Key { return httpkey.RemoteIP() }
 
 // Host reads the key from r.Host, the host to which the request was sent. Use it in a
 // service in which each tenant has its own host. Alone it is one key for all requests
@@ -103,17 +110,17 @@ func RemoteIP() KeyFunc { return httpkey.RemoteIP() }
 // refuse unknown hosts. Host does not read X-Forwarded-Host, which a client can
 // forge. Behind a proxy that changes the host, set r.Host in a middleware before the
 // lock.
-func Host() KeyFunc { return httpkey.Host() }
+func Host() Key { return httpkey.Host() }
 
 // BasicUser reads the key from the user name of the Authorization header (Basic). It
 // does not check the password: put it behind the middleware that checks it.
-func BasicUser() KeyFunc { return httpkey.BasicUser() }
+func BasicUser() Key { return httpkey.BasicUser() }
 
 // ContextValue reads the key from a value in the request's context, such as the user
 // that an authentication middleware put there. Strings, integers and values with a
 // method String are keys. A value of another type is core.ErrInvalidKey, and the
 // error names the type. A missing or nil value is core.ErrNoKey. A nil key panics.
-func ContextValue(key any) KeyFunc { return httpkey.ContextValue(key) }
+func ContextValue(key any) Key { return httpkey.ContextValue(key) }
 
 // ContextValueAs reads the key from a value of type T in the request's context, with
 // the function get:
@@ -122,10 +129,16 @@ func ContextValue(key any) KeyFunc { return httpkey.ContextValue(key) }
 //
 // A missing or nil value is core.ErrNoKey. A value of another type is
 // core.ErrInvalidKey, and the error names the type. A nil key or get panics.
-func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
+func ContextValueAs[T any](key any, get func(T) string) Key {
 	return httpkey.ContextValueAs(key, get)
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for
 // core.Join. An empty key panics.
-func Literal(key string) KeyFunc { return httpkey.Literal(key) }
+func Literal(key string) Key { return httpkey.Literal(key) }
+
+// IsRead reports whether a request changes nothing: its method is GET or HEAD. It is for
+// core.Key.SharedWhen, and for routes on which these methods keep that promise.
+func IsRead(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead
+}

@@ -15,7 +15,7 @@ import (
 // nothing has happened, like a refusal after which the client may try again. No copy runs.
 func TestHandlerThatLosesItsLease(t *testing.T) {
 	t.Parallel()
-	brief := core.WithMaxHold(time.Millisecond)
+	brief := core.WithMaxHold(50 * time.Millisecond) // an attempt inside begins before
 	outermost := func(locks *core.Locker) func(http.Handler) http.Handler {
 		return nethttplock.Idempotent(locks, byKey, brief)
 	}

@@ -13,14 +13,11 @@ import (
 	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// A KeyFunc reads the lock key from a request. Functions of this package, functions
-// of core and your own functions can be combined:
+// A Key reads the lock key from a request. The functions of this package return Keys,
+// core.KeyOf makes one from a function of your own, and core combines them:
 //
-//	core.Named("account", nethttplock.PathValue("id"))
-//
-// A function of your own that returns a string is accepted as well. core.Func converts it
-// where it stands beside other key functions, as in core.First or Also.
-type KeyFunc = core.KeyFunc[*http.Request]
+//	nethttplock.PathValue("id").Named("account")
+type Key = core.Key[*http.Request]
 
 // Middleware runs the requests of a handler under a lock. key chooses the lock:
 // requests with the same key run one at a time, in all processes that use the same
@@ -36,33 +33,21 @@ type KeyFunc = core.KeyFunc[*http.Request]
 //
 //	nethttplock.WriteError(w, r, context.Cause(r.Context()))
 //
-// Middleware panics if l or key is nil, or if an option is invalid, has no
-// effect on its requests or belongs to another adapter. The middleware is safe for
-// concurrent use.
-func Middleware[K string | core.RequestKey](l *core.Locker, key func(*http.Request) (K, error), opts ...core.Option) func(http.Handler) http.Handler {
-	return middleware(l, registration.KeyOf(self, "Middleware", l, key), opts)
-}
-
-// middleware is Middleware for each form of key function.
-func middleware(l *core.Locker, key KeyFunc, opts []core.Option) func(http.Handler) http.Handler {
-	l = adapter.Must(registration.View(self, "Middleware", bridge.HTTPLock, l, opts))
+// Middleware panics if l is nil or key is the zero Key, if an option is invalid, has no
+// effect on its requests or belongs to another adapter, and for a key of SharedWhen without
+// core.WithWait above 0. The middleware is safe for concurrent use.
+func Middleware(l *core.Locker, key Key, opts ...core.Option) func(http.Handler) http.Handler {
+	l = adapter.Must(registration.LockView(self, "Middleware", bridge.HTTPLock, l, key, opts))
 	onError, _ := errorHandler.Value(l)
-	keys := append([]KeyFunc{key}, registration.AlsoOf[*http.Request](self, l)...)
-	if err := httpkey.CheckSharedReads(self, l, keys); err != nil {
-		panic(err)
-	}
 	wait, mistakes := httpreply.NewWaitCheck(self, l), httpkey.NewMistakeCheck(self, l)
-	maxBody := bridge.SettingsOf(l).MaxBody
 
 	return func(next http.Handler) http.Handler {
 		registration.Must(self, next != nil, "Middleware needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			wait.Check(r)
-			httpkey.LimitBody(r, maxBody)
 			pass := httpattempt.Enter(r.Context())
 			defer pass.Leave()
-			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, r, keys...)
-			httpkey.LeaveBody(r)
+			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, r, key)
 			if err != nil {
 				mistakes.Check(err)
 				onError.refuse(w, r, err, pass)
@@ -94,8 +79,8 @@ func copyToOuter(locked, r *http.Request) {
 func FromContext(ctx context.Context) (*core.Lease, bool) { return core.LeaseFromContext(ctx) }
 
 // Leases returns the leases of all keys under which a request runs: one entry for each key
-// function of the innermost Middleware, in the order of registration. It is nil for a
-// key function that returned core.ErrSkip. See core.LeasesFromContext.
+// of the innermost Middleware, in the order of core.All. The entry of a key that returned
+// core.ErrSkip is nil. See core.LeasesFromContext.
 func Leases(ctx context.Context) []*core.Lease { return core.LeasesFromContext(ctx) }
 
 // WriteError answers a request that did not run. Middleware uses it without

@@ -115,14 +115,12 @@ func TestRegistrationPanics(t *testing.T) {
 		want     string
 	}{
 		"nil locker":        {func() { nethttplock.Middleware(nil, literal) }, "locker"},
-		"nil key":           {func() { nethttplock.Middleware[string](locks, nil) }, "key function"},
+		"zero Key":          {func() { nethttplock.Middleware(locks, nethttplock.Key{}) }, "needs a key"},
 		"nil handler":       {func() { nethttplock.Middleware(locks, literal)(nil) }, "handler"},
 		"nil option":        {func() { nethttplock.Middleware(locks, literal, nil) }, "option is nil"},
 		"foreign option":    {func() { nethttplock.Middleware(locks, literal, adaptertest.ForeignOption()) }, adaptertest.ForeignOptionText},
 		"bad setting":       {func() { nethttplock.Middleware(locks, literal, core.WithTTL(1)) }, "WithTTL"},
 		"root setting":      {func() { nethttplock.Middleware(locks, literal, core.WithPrefix("x")) }, "WithPrefix"},
-		"Also nothing":      {func() { nethttplock.Also([]nethttplock.KeyFunc{}...) }, "Also"},
-		"Also nil":          {func() { nethttplock.Also(literal, nil) }, "Also"},
 		"nil error handler": {func() { nethttplock.WithErrorHandler(nil) }, "WithErrorHandler"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,9 +130,9 @@ func TestRegistrationPanics(t *testing.T) {
 	}
 }
 
-// Each key function reads the part of the request in its name.
-// internal/adapter/httpkey tests what key functions refuse.
-func TestKeyFunctions(t *testing.T) {
+// Each key reads the part of the request in its name.
+// internal/adapter/httpkey tests what keys refuse.
+func TestKeys(t *testing.T) {
 	t.Parallel()
 	type ctxKey struct{}
 	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), ctxKey{}, 77), http.MethodPost,
@@ -144,7 +142,7 @@ func TestKeyFunctions(t *testing.T) {
 	r.AddCookie(&http.Cookie{Name: "c", Value: "cookie"})
 	r.SetPathValue("p", "path")
 	r.SetBasicAuth("user", "secret")
-	for want, key := range map[string]nethttplock.KeyFunc{
+	for want, key := range map[string]nethttplock.Key{
 		"header":      nethttplock.Header("X-H"),
 		"path":        nethttplock.PathValue("p"),
 		"query":       nethttplock.Query("q"),
@@ -157,7 +155,7 @@ func TestKeyFunctions(t *testing.T) {
 		"as":          nethttplock.ContextValueAs(ctxKey{}, func(int) string { return "as" }),
 		"literal":     nethttplock.Literal("literal"),
 	} {
-		if got, err := key(r); got.Raw() != want || err != nil {
+		if got, err := key.Read(r); got.Raw() != want || err != nil {
 			t.Errorf("%q, %v; want %q", got.Raw(), err, want)
 		}
 	}
@@ -190,27 +188,5 @@ func TestAPanicOfTheErrorHandlerIsNoSuccess(t *testing.T) {
 	}()
 	if w.Code != http.StatusBadRequest {
 		t.Errorf("got %d", w.Code)
-	}
-}
-
-// A function of a program that returns a string is a key function as it is.
-func TestMiddlewaresAcceptPlainFunctions(t *testing.T) {
-	t.Parallel()
-	locks := adaptertest.UnusedLocker(t)
-	type ownFunc func(*http.Request) (string, error)
-	plain := func(*http.Request) (string, error) { return "", nil }
-	for name, h := range map[string]func(http.Handler) http.Handler{
-		"plain":        nethttplock.Middleware(locks, plain),
-		"own type":     nethttplock.Middleware(locks, ownFunc(plain)),
-		"returns Key":  nethttplock.Middleware(locks, func(*http.Request) (core.RequestKey, error) { return core.RequestKey{}, nil }),
-		"also":         nethttplock.Middleware(locks, nethttplock.Literal("a"), nethttplock.Also(plain)),
-		"also, beside": nethttplock.Middleware(locks, nethttplock.Literal("a"), nethttplock.Also(nethttplock.Literal("b"), core.Func(plain))),
-		"idempotent":   nethttplock.Idempotent(locks, plain),
-	} {
-		w := httptest.NewRecorder()
-		h(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil))
-		if w.Code != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", name, w.Code, w.Body)
-		}
 	}
 }

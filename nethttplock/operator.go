@@ -20,10 +20,10 @@ import (
 // the path. A prefix that http.StripPrefix has removed stands directly before the pattern, as
 // in "/apiPOST /payments"; then method is needed.
 //
-// parts are the values that the key function read from the request: one value, or one for each
+// parts are the values that the key read from the request: one value, or one for each
 // argument of core.Join, in that order. An Idempotency-Key may have its quotes, as the client
-// sent it. For core.Named, the part is the name, a colon and the value; for core.Hashed and
-// core.Keyed, it is the digest. The log line of an unknown outcome has the whole key, so that
+// sent it. For Key.Named, the part is the name, a colon and the value; for Key.Hashed and
+// Key.HMAC, it is the digest. The log line of an unknown outcome has the whole key, so that
 // EndpointKey is not needed there.
 //
 // The error says which argument is wrong. It is core.ErrNoKey for an empty part, and

@@ -6,21 +6,10 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // self is the name of this package in errors.
 const self = adapter.Name("nethttplock")
-
-// Also locks more keys for the same request, such as both accounts of a transfer. The
-// request holds all keys. They are taken in a fixed order that does not depend on the
-// order of the key functions, so a transfer from a to b and a transfer from b to a do
-// not deadlock. One wait covers all keys. Equal keys are locked once. Leases
-// returns the lease of each key. Idempotent refuses this option. core.Func converts a
-// function of your own that stands beside other key functions.
-func Also[F ~func(*http.Request) (K, error), K string | core.RequestKey](keys ...F) core.Option {
-	return registration.Also[*http.Request](self, keys)
-}
 
 // WithErrorHandler sets the function that answers requests that do not run:
 // WriteError if not set. handle gets the error of core.Enter or Locker.Begin. Use

@@ -19,7 +19,7 @@ import (
 
 // refusal is a refused request: the middleware, and what happens before the request.
 type refusal struct {
-	key     nethttplock.KeyFunc
+	key     nethttplock.Key
 	opts    []core.Option
 	prepare func(t *testing.T, e *env)
 	around  func(e *env, next http.Handler) http.Handler
@@ -38,14 +38,14 @@ type env struct {
 	waiting chan struct{} // receives a value when a request waits
 }
 
-// statusError is an error of a key function with its own status.
+// statusError is an error of a key with its own status.
 type statusError int
 
 func (e statusError) Error() string   { return theKey }
 func (e statusError) StatusCode() int { return int(e) }
 
-func failing(err error) nethttplock.KeyFunc {
-	return core.Func(func(*http.Request) (string, error) { return "", err })
+func failing(err error) nethttplock.Key {
+	return core.KeyOf(func(*http.Request) (string, error) { return "", err })
 }
 
 // Every outcome of a request that does not get its lock.

@@ -57,7 +57,7 @@ type cancelKey struct{}
 func TestRefusalInsideIdempotent(t *testing.T) {
 	t.Parallel()
 	const runs, replays, notKept, unknown = 2, 1, 0, -1 // what a copy does; the first two are passes
-	broken := errors.New("the key function failed")
+	broken := errors.New("the key failed")
 	fallback := nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
 		w.WriteHeader(http.StatusCreated)
 	})
@@ -78,14 +78,14 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 	// answers meanwhile.
 	during := func(answer func(w http.ResponseWriter)) func(http.ResponseWriter, *http.Request, lockedStep) {
 		return func(w http.ResponseWriter, r *http.Request, s lockedStep) {
-			key := func(*http.Request) (string, error) { answer(w); return theKey, nil }
+			key := core.KeyOf(func(*http.Request) (string, error) { answer(w); return theKey, nil })
 			nethttplock.Middleware(s.locks, key)(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
 		}
 	}
 	gone := func(opts ...core.Option) func(http.ResponseWriter, *http.Request, lockedStep) {
 		return func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			ctx, cancel := context.WithCancel(r.Context())
-			key := func(*http.Request) (string, error) { w.WriteHeader(499); cancel(); return "account", nil }
+			key := core.KeyOf(func(*http.Request) (string, error) { w.WriteHeader(499); cancel(); return "account", nil })
 			nethttplock.Middleware(s.locks, key, opts...)(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
 		}
 	}
@@ -104,9 +104,9 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 		small      bool // with a WithMaxAnswer of 100
 		want       int
 	}{
-		"busy":                  {middleware: simply(core.ErrBusy), want: runs},
-		"no key":                {middleware: simply(core.ErrNoKey), want: runs},
-		"a failed key function": {middleware: simply(broken), want: runs},
+		"busy":         {middleware: simply(core.ErrBusy), want: runs},
+		"no key":       {middleware: simply(core.ErrNoKey), want: runs},
+		"a failed key": {middleware: simply(broken), want: runs},
 		"a client that has gone": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			ctx, cancel := context.WithCancel(r.Context())
 			cancel()
@@ -153,7 +153,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			s.pass(w, r, nil)
 		}, charge: func(http.ResponseWriter, *http.Request) { panic("charged, perhaps") }, want: unknown},
 		"a second Idempotent that is uncertain": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
-			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), core.WithoutFingerprint())
+			inner := nethttplock.Idempotent(s.locks, byKey.Named("inner"), core.WithoutFingerprint())
 			inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, nil) })).ServeHTTP(w, r)
 		}, charge: func(w http.ResponseWriter, r *http.Request) {
 			attempt, _ := nethttplock.AttemptFromContext(r.Context())
@@ -247,7 +247,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			w.WriteHeader(s.aside(r, core.ErrNoKey).Code)
 		}, want: runs},
 		"a second Idempotent": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
-			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), core.WithoutFingerprint())
+			inner := nethttplock.Idempotent(s.locks, byKey.Named("inner"), core.WithoutFingerprint())
 			inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, broken) })).ServeHTTP(w, r)
 		}, want: runs},
 		"a copy of the refusal, 500": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
@@ -310,7 +310,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			s.pass(w, r, broken)
 		}, want: unknown},
 		"a second Idempotent that replays": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
-			inner := nethttplock.Idempotent(s.locks, core.Named("inner", byKey), core.WithoutFingerprint())
+			inner := nethttplock.Idempotent(s.locks, byKey.Named("inner"), core.WithoutFingerprint())
 			h := inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, nil) }))
 			h.ServeHTTP(httptest.NewRecorder(), r)
 			h.ServeHTTP(httptest.NewRecorder(), r)
@@ -331,12 +331,12 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 				}
 				w.WriteHeader(http.StatusCreated)
 			}
-			key := func(*http.Request) (string, error) {
+			key := core.KeyOf(func(*http.Request) (string, error) {
 				if errors.Is(refusal, core.ErrBusy) {
 					return theKey, nil
 				}
 				return "account", refusal
-			}
+			})
 			locked := nethttplock.Middleware(locks, key, test.opts...)(http.HandlerFunc(charge))
 			step := lockedStep{locks, locked, charge, &refusal}
 			opts := []core.Option{core.WithoutFingerprint()}

@@ -11,7 +11,7 @@ import (
 )
 
 // Reads of an account run beside each other, and a write has the account alone.
-func ExampleSharedReads() {
+func ExampleIsRead() {
 	locks, stop := exampleLocker()
 	defer stop()
 	defer func() { _ = locks.Close(context.Background()) }()
@@ -25,7 +25,7 @@ func ExampleSharedReads() {
 		}
 	})
 	lock := nethttplock.Middleware(locks,
-		nethttplock.SharedReads(core.Named("account", nethttplock.PathValue("id"))), core.WithWait(500*time.Millisecond))
+		nethttplock.PathValue("id").Named("account").SharedWhen(nethttplock.IsRead), core.WithWait(500*time.Millisecond))
 	mux.Handle("/accounts/{id}", lock(account))
 
 	fmt.Println("a read:", send(mux, "GET", "/accounts/42?first=1", "").Code)

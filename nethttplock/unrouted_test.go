@@ -43,11 +43,11 @@ func TestPathValueAroundAMuxIsReportedOnce(t *testing.T) {
 				`write a name of the route, or put the middleware around the handlers of the routes below it`,
 		},
 	} {
-		for _, wrap := range []func(*core.Locker, nethttplock.KeyFunc) func(http.Handler) http.Handler{
-			func(l *core.Locker, key nethttplock.KeyFunc) func(http.Handler) http.Handler {
+		for _, wrap := range []func(*core.Locker, nethttplock.Key) func(http.Handler) http.Handler{
+			func(l *core.Locker, key nethttplock.Key) func(http.Handler) http.Handler {
 				return nethttplock.Middleware(l, key)
 			},
-			func(l *core.Locker, key nethttplock.KeyFunc) func(http.Handler) http.Handler {
+			func(l *core.Locker, key nethttplock.Key) func(http.Handler) http.Handler {
 				return nethttplock.Idempotent(l, key)
 			},
 		} {
@@ -61,7 +61,7 @@ func TestPathValueAroundAMuxIsReportedOnce(t *testing.T) {
 				default:
 				}
 			}))
-			handler := test.mux(wrap(locks.Locker, core.Named("account", nethttplock.PathValue("id"))))
+			handler := test.mux(wrap(locks.Locker, nethttplock.PathValue("id").Named("account")))
 			for range 2 {
 				w := httptest.NewRecorder()
 				handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, test.path, strings.NewReader("")))

@@ -160,7 +160,7 @@ func TestSpansOfFailuresHaveNoText(t *testing.T) {
 	instruments, _ := newInstruments(t, otellock.WithTracerProvider(provider), otellock.WithHoldSpans())
 	locks := locktest.New(t, core.WithObserver(instruments.Observe), core.WithMaxHold(time.Millisecond))
 	ctx, request := provider.Tracer("test").Start(t.Context(), "request")
-	failing := func(string) (string, error) { return "", errors.New("secret") }
+	failing := core.KeyOf(func(string) (string, error) { return "", errors.New("secret") })
 	if _, _, err := core.Enter(ctx, locks.Locker, "", failing); err == nil {
 		t.Error("entered")
 	}

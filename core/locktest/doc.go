@@ -6,7 +6,7 @@
 //
 //	func TestTransferWhileBusy(t *testing.T) {
 //		locks := locktest.New(t)
-//		key := core.Named("account", nethttplock.PathValue("id"))
+//		key := nethttplock.PathValue("id").Named("account")
 //		handler := nethttplock.Middleware(locks.Locker, key)(transfer)
 //
 //		r := httptest.NewRequestWithContext(t.Context(), "POST", "/accounts/42/transfer", nil)

@@ -18,7 +18,7 @@ func newT() *recorder { return &recorder{} }
 // A transfer locks the account that it takes money from.
 type transfer struct{ From, To string }
 
-var fromAccount = core.Named("account", core.Of(func(r transfer) string { return r.From }))
+var fromAccount = core.Getter(func(r transfer) string { return r.From }).Named("account")
 
 // serve represents your handler behind the middleware of your framework.
 func serve(ctx context.Context, l *core.Locker, r transfer) int {

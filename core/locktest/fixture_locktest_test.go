@@ -16,7 +16,7 @@ import (
 // A request represents the request of a framework.
 type request struct{ account string }
 
-var byAccount = core.Named("account", core.Of(func(r request) string { return r.account }))
+var byAccount = core.Getter(func(r request) string { return r.account }).Named("account")
 
 // enter runs a request as an adapter does and returns its outcome.
 func enter(ctx context.Context, l *core.Locker, r request, run func(ctx context.Context)) core.Refusal {

@@ -27,16 +27,15 @@ func (l *Locks) Hold(key string, opts ...core.Option) (release func()) {
 	return func() { _ = lease.Release(context.Background()) }
 }
 
-// HoldFor is Hold with the key that a key function reads from a request, as a Middleware with
-// that function would. With core.Permits or core.Shared around the function, it holds one
-// permit, or is a reader. If the function returns an error, core.ErrSkip included, the test
-// fails.
+// HoldFor is Hold with the key that a Key reads from a request, as a Middleware with that Key would.
+// If the Key has Permits or Shared, it holds one permit, or is a reader. If reading fails, also with
+// core.ErrSkip, and for several keys (core.All), the test fails.
 //
 // The lock of a route of Idempotent has another key, so HoldFor does not hold it. Give Hold "i:"
 // and the result of the adapter's EndpointKey, or see the package comment on attempts.
-func HoldFor[R any, K string | core.RequestKey](l *Locks, key func(R) (K, error), r R) (release func()) {
+func HoldFor[R any](l *Locks, key core.Key[R], r R) (release func()) {
 	l.tb.Helper()
-	k, err := core.Func(key).Read(r)
+	k, err := key.Read(r)
 	if err != nil {
 		l.tb.Fatalf("locktest: the key to hold: %v", err)
 	}

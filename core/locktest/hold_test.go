@@ -69,7 +69,7 @@ func TestKeysInRedisAreTheLockersKeys(t *testing.T) {
 
 // Hold takes one permit, or is a reader, if the options or the key function say so.
 func TestHoldShared(t *testing.T) {
-	permits, reader := core.Permits(2, byAccount), core.Shared(byAccount)
+	permits, reader := byAccount.Permits(2), byAccount.Shared()
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t)
 		busy := func(of ...core.Option) bool {
@@ -104,7 +104,7 @@ func TestHoldShared(t *testing.T) {
 			t.Error("the key is locked after it has expired")
 		}
 		second() // does nothing: the lease is lost
-		release := locktest.HoldFor(locks, core.SharedWhen(func(request) bool { return false }, byAccount), request{"42"})
+		release := locktest.HoldFor(locks, byAccount.SharedWhen(func(request) bool { return false }), request{"42"})
 		if !busy(shared) {
 			t.Error("a writer shares the key")
 		}
@@ -114,8 +114,8 @@ func TestHoldShared(t *testing.T) {
 
 func TestImpossibleCallsFailTheTest(t *testing.T) {
 	t.Parallel()
-	noKey := func(request) (string, error) { return "", nil }
-	skip := core.When(func(request) bool { return false }, byAccount)
+	noKey := core.KeyOf(func(request) (string, error) { return "", nil })
+	skip := byAccount.When(func(request) bool { return false })
 	for name, c := range map[string]struct {
 		do   func(tb testing.TB, l *locktest.Locks)
 		want string

@@ -21,21 +21,18 @@ func routes(locks *core.Locker, b *bank) *echo.Echo {
 	// Two withdrawals at the same time are a mistake: the second one is refused with
 	// 409.
 	e.POST("/accounts/:id/withdrawals", b.withdraw, auth, mayUse,
-		echolock.Middleware(locks, core.Named("account", echolock.Param("id"))))
+		echolock.Middleware(locks, echolock.Param("id").Named("account")))
 
 	// A transfer waits for other transfers of the same accounts, and excludes
 	// withdrawals from both. With an Idempotency-Key it is made once, even if it is
 	// sent several times.
 	once := echolock.Idempotent(locks, core.Join(echolock.Get("user"), echolock.IdempotencyKey()),
 		core.WithOptionalKey(), core.WithWait(5*time.Second))
-	e.POST("/transfers", b.transfer, auth, once, echolock.Middleware(locks,
-		core.Named("account", echolock.Get("user")),
-		echolock.Also(core.Named("account", echolock.Form("to"))),
-		core.WithWait(5*time.Second)))
+	e.POST("/transfers", b.transfer, auth, once, echolock.Middleware(locks, core.All(echolock.Get("user").Named("account"), echolock.Form("to").Named("account")), core.WithWait(5*time.Second)))
 
 	// The requests of one user run one at a time, except reads.
 	me := e.Group("/me", auth,
-		echolock.Middleware(locks, core.When(isNotGet, core.Named("user", echolock.Get("user"))), core.WithWait(2*time.Second)))
+		echolock.Middleware(locks, echolock.Get("user").Named("user").When(isNotGet), core.WithWait(2*time.Second)))
 	me.GET("/balance", b.balance)
 	me.PUT("/nickname", b.rename)
 	return e

@@ -56,7 +56,7 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string) error {
 	printCurls(out, "http://"+listener.Addr().String())
 
 	b := newBank(time.Second)
-	server := &http.Server{Handler: routes(locks, b, out), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: routes(locks, b, out), ReadHeaderTimeout: 5 * time.Second} //nolint:contextcheck // a request brings its own
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {

@@ -14,12 +14,12 @@ import (
 // A rule is a route of the bank, and the locks of its requests.
 type rule struct {
 	method, path string
-	// once runs a request once for this key, and repeats its answer. nil: each request runs.
-	once core.KeyFunc[*gin.Context]
+	// once has the parts of the key for which a request runs once. None: each request runs.
+	once []ginlock.Key
 	// check refuses requests before the lock. nil: none.
 	check gin.HandlerFunc
 	// lock has the keys that a request locks together. Without keys, it runs without a lock.
-	lock []core.KeyFunc[*gin.Context]
+	lock []ginlock.Key
 	// wait is how long a request waits for its locks. 0: it is refused at once.
 	wait    time.Duration
 	handler gin.HandlerFunc
@@ -28,18 +28,18 @@ type rule struct {
 // rules is the table of all routes and their locks. Routes are made from it alone, so a
 // reviewer who reads this table has seen all locks of the service.
 func (b *bank) rules() []rule {
-	type keys = []core.KeyFunc[*gin.Context]
-	account := core.Named("account", ginlock.Param("id"))
-	from := core.Named("account", ginlock.GetAs("order", func(o *order) string { return o.From }))
-	to := core.Named("account", ginlock.GetAs("order", func(o *order) string { return o.To }))
-	user := core.Named("user", ginlock.Get(gin.AuthUserKey))
+	type keys = []ginlock.Key
+	account := ginlock.Param("id").Named("account")
+	from := ginlock.GetAs("order", func(o *order) string { return o.From }).Named("account")
+	to := ginlock.GetAs("order", func(o *order) string { return o.To }).Named("account")
+	user := ginlock.Get(gin.AuthUserKey).Named("user")
 	return []rule{
 		// Two withdrawals at the same time are a mistake: the second one gets 409.
 		{method: "POST", path: "/accounts/:id/withdrawals", check: mayUse, lock: keys{account}, handler: b.withdraw},
 		// A transfer waits for other transfers of its accounts, and excludes withdrawals
 		// from both. With an Idempotency-Key it is made once.
 		{
-			method: "POST", path: "/transfers", once: core.Join(ginlock.Get(gin.AuthUserKey), ginlock.IdempotencyKey()),
+			method: "POST", path: "/transfers", once: keys{ginlock.Get(gin.AuthUserKey), ginlock.IdempotencyKey()},
 			check: bindOrder, lock: keys{from, to}, wait: 5 * time.Second, handler: b.transfer,
 		},
 		// One request at a time changes the data of a user. Reads run without a lock.
@@ -52,18 +52,14 @@ func (b *bank) rules() []rule {
 // so it comes before a check that consumes the body, and the lock comes last.
 func (r rule) handlers(locks *core.Locker) []gin.HandlerFunc {
 	var chain []gin.HandlerFunc
-	if r.once != nil {
-		chain = append(chain, ginlock.Idempotent(locks, r.once, core.WithOptionalKey(), core.WithWait(r.wait)))
+	if len(r.once) > 0 {
+		chain = append(chain, ginlock.Idempotent(locks, core.Join(r.once...), core.WithOptionalKey(), core.WithWait(r.wait)))
 	}
 	if r.check != nil {
 		chain = append(chain, r.check)
 	}
 	if len(r.lock) > 0 {
-		options := []core.Option{core.WithWait(r.wait)}
-		for _, key := range r.lock[1:] {
-			options = append(options, ginlock.Also(key))
-		}
-		chain = append(chain, ginlock.Middleware(locks, r.lock[0], options...))
+		chain = append(chain, ginlock.Middleware(locks, core.All(r.lock...), core.WithWait(r.wait)))
 	}
 	return append(chain, r.handler)
 }

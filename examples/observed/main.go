@@ -80,7 +80,7 @@ func (p program) run(ctx context.Context) error {
 		return err
 	}
 	b := newBank(p.work, t)
-	server := &http.Server{Handler: routes(locks, b, t), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: routes(locks, b, t), ReadHeaderTimeout: 5 * time.Second} //nolint:contextcheck // a request brings its own
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 

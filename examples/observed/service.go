@@ -20,11 +20,11 @@ func routes(locks *core.Locker, b *bank, t *telemetry) http.Handler {
 	bank := r.Group("", otelgin.Middleware("bank", otelgin.WithTracerProvider(t.tracers),
 		otelgin.WithMeterProvider(t.meters), otelgin.WithPropagators(t.propagator)))
 	// The name "account" labels the metrics. The account itself is in no metric.
-	account := core.Named("account", ginlock.Param("id"))
+	account := ginlock.Param("id").Named("account")
 	wait := core.WithWait(5 * time.Second)
 	bank.POST("/accounts/:id/transfers", ginlock.Middleware(locks, account, wait), b.settle)
 	bank.POST("/accounts/:id/withdrawals", ginlock.Middleware(locks, account), b.settle)
-	bank.POST("/payments", ginlock.Idempotent(locks, core.Named("payment", ginlock.IdempotencyKey()), wait), b.settle)
+	bank.POST("/payments", ginlock.Idempotent(locks, ginlock.IdempotencyKey().Named("payment"), wait), b.settle)
 	return r
 }
 

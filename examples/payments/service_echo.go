@@ -24,15 +24,15 @@ func newEchoService(bank *bank, locks *core.Locker) http.Handler {
 	wait := core.WithWait(10 * time.Second)
 
 	// Locks with the same name and key exclude each other on all routes.
-	payer := core.Named("account", echolock.Param("id"))
-	payee := echolock.Also(core.Named("account", echolock.JSONField("to")))
-	self := core.Named("user", echolock.Get("user"))
-	jobs := core.Named("jobs", echolock.Literal("batch"))
+	payer := echolock.Param("id").Named("account")
+	both := core.All(payer, echolock.JSONField("to").Named("account"))
+	self := echolock.Get("user").Named("user")
+	jobs := echolock.Literal("batch").Named("jobs")
 
-	alone := echolock.Middleware(locks, payer, payee)        // a second request is refused
-	inTurn := echolock.Middleware(locks, payer, payee, wait) // a second request waits
-	reads := echolock.Middleware(locks, core.Shared(payer), wait)
-	batch := echolock.Middleware(locks, core.Permits(3, jobs), wait)
+	alone := echolock.Middleware(locks, both)        // a second request is refused
+	inTurn := echolock.Middleware(locks, both, wait) // a second request waits
+	reads := echolock.Middleware(locks, payer.Shared(), wait)
+	batch := echolock.Middleware(locks, jobs.Permits(3), wait)
 	user := echolock.Middleware(locks, self, wait)
 	once := echolock.Idempotent(locks, core.Join(self, echolock.IdempotencyKey()), wait)
 

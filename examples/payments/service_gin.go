@@ -23,15 +23,15 @@ func newGinService(bank *bank, locks *core.Locker) http.Handler {
 	wait := core.WithWait(10 * time.Second)
 
 	// Locks with the same name and key exclude each other on all routes.
-	payer := core.Named("account", ginlock.Param("id"))
-	payee := ginlock.Also(core.Named("account", ginlock.JSONField("to")))
-	self := core.Named("user", ginlock.Get("user"))
-	jobs := core.Named("jobs", ginlock.Literal("batch"))
+	payer := ginlock.Param("id").Named("account")
+	both := core.All(payer, ginlock.JSONField("to").Named("account"))
+	self := ginlock.Get("user").Named("user")
+	jobs := ginlock.Literal("batch").Named("jobs")
 
-	alone := ginlock.Middleware(locks, payer, payee)        // a second request is refused
-	inTurn := ginlock.Middleware(locks, payer, payee, wait) // a second request waits
-	reads := ginlock.Middleware(locks, core.Shared(payer), wait)
-	batch := ginlock.Middleware(locks, core.Permits(3, jobs), wait)
+	alone := ginlock.Middleware(locks, both)        // a second request is refused
+	inTurn := ginlock.Middleware(locks, both, wait) // a second request waits
+	reads := ginlock.Middleware(locks, payer.Shared(), wait)
+	batch := ginlock.Middleware(locks, jobs.Permits(3), wait)
 	user := ginlock.Middleware(locks, self, wait)
 	once := ginlock.Idempotent(locks, core.Join(self, ginlock.IdempotencyKey()), wait)
 

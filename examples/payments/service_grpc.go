@@ -30,15 +30,15 @@ type grpcService struct {
 // could block an account. A copy of a payment needs no lock, so the idempotent interceptor comes
 // before the locks.
 func newGRPCService(bank *bank, locks *core.Locker) *grpc.Server {
-	type byMethod = map[string]grpclock.KeyFunc
+	type byMethod = map[string]grpclock.Key
 	wait := core.WithWait(10 * time.Second)
 
 	// Locks with the same name and key exclude each other in all methods.
-	payer := core.Named("account", grpclock.Field[*pb.TransferRequest]("account.id"))
-	payee := core.Named("account", grpclock.Field[*pb.TransferRequest]("payee.id"))
-	shown := core.Named("account", grpclock.Field[*pb.BalanceRequest]("account.id"))
-	self := core.Named("user", grpclock.ContextValue(userKey{}))
-	jobs := core.Named("jobs", grpclock.Literal("batch"))
+	payer := grpclock.Field[*pb.TransferRequest]("account.id").Named("account")
+	payee := grpclock.Field[*pb.TransferRequest]("payee.id").Named("account")
+	shown := grpclock.Field[*pb.BalanceRequest]("account.id").Named("account")
+	self := grpclock.ContextValue(userKey{}).Named("user")
+	jobs := grpclock.Literal("batch").Named("jobs")
 
 	// A transfer with an idempotency key is a payment. A program sends it again until it has an
 	// answer. A copy gets the first answer.
@@ -46,17 +46,20 @@ func newGRPCService(bank *bank, locks *core.Locker) *grpc.Server {
 		pb.Bank_Transfer_FullMethodName: core.Join(self, grpclock.IdempotencyKey()),
 	}), core.WithOptionalKey(), wait)
 	// A second transfer from or to an account is refused.
-	alone := grpclock.UnaryServerInterceptor(locks,
+	alone := grpclock.UnaryServerInterceptor(locks, core.All(
 		grpclock.ByMethod(byMethod{pb.Bank_Transfer_FullMethodName: payer}),
-		grpclock.Also(grpclock.ByMethod(byMethod{pb.Bank_Transfer_FullMethodName: payee})))
+		grpclock.ByMethod(byMethod{pb.Bank_Transfer_FullMethodName: payee})))
+
 	// A batch job sends settlements. Three run at once, and wait for their accounts.
 	batch := grpclock.UnaryServerInterceptor(locks,
-		grpclock.ByMethod(byMethod{pb.Bank_Settle_FullMethodName: core.Permits(3, jobs)}), wait)
-	inTurn := grpclock.UnaryServerInterceptor(locks, grpclock.ByMethod(byMethod{
+		grpclock.ByMethod(byMethod{pb.Bank_Settle_FullMethodName: jobs.Permits(3)}), wait)
+	inTurn := grpclock.UnaryServerInterceptor(locks, core.All(grpclock.ByMethod(byMethod{
 		pb.Bank_Settle_FullMethodName:     payer,
 		pb.Bank_PlaceOrder_FullMethodName: self,
-		pb.Bank_Balance_FullMethodName:    core.Shared(shown),
-	}), grpclock.Also(grpclock.ByMethod(byMethod{pb.Bank_Settle_FullMethodName: payee})), wait)
+		pb.Bank_Balance_FullMethodName:    shown.Shared(),
+	}), grpclock.ByMethod(byMethod{pb.Bank_Settle_FullMethodName: payee})),
+
+		wait)
 
 	server := grpc.NewServer(
 		grpc.WaitForHandlers(true), // so that Stop returns after the last handler

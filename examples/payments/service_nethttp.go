@@ -23,15 +23,15 @@ func newNetHTTPService(bank *bank, locks *core.Locker) http.Handler {
 	wait := core.WithWait(10 * time.Second)
 
 	// Locks with the same name and key exclude each other on all routes.
-	payer := core.Named("account", nethttplock.PathValue("id"))
-	payee := nethttplock.Also(core.Named("account", nethttplock.JSONField("to")))
-	self := core.Named("user", nethttplock.ContextValue(userKey{}))
-	jobs := core.Named("jobs", nethttplock.Literal("batch"))
+	payer := nethttplock.PathValue("id").Named("account")
+	both := core.All(payer, nethttplock.JSONField("to").Named("account"))
+	self := nethttplock.ContextValue(userKey{}).Named("user")
+	jobs := nethttplock.Literal("batch").Named("jobs")
 
-	alone := nethttplock.Middleware(locks, payer, payee)        // a second request is refused
-	inTurn := nethttplock.Middleware(locks, payer, payee, wait) // a second request waits
-	reads := nethttplock.Middleware(locks, core.Shared(payer), wait)
-	batch := nethttplock.Middleware(locks, core.Permits(3, jobs), wait)
+	alone := nethttplock.Middleware(locks, both)        // a second request is refused
+	inTurn := nethttplock.Middleware(locks, both, wait) // a second request waits
+	reads := nethttplock.Middleware(locks, payer.Shared(), wait)
+	batch := nethttplock.Middleware(locks, jobs.Permits(3), wait)
 	user := nethttplock.Middleware(locks, self, wait)
 	once := nethttplock.Idempotent(locks, core.Join(self, nethttplock.IdempotencyKey()), wait)
 

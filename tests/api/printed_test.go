@@ -139,7 +139,7 @@ func samplesOf(t *testing.T) map[string][]any {
 	must(err)
 	record, err := nethttplock.NewAnswer(http.StatusCreated, http.Header{"X-Owner": {secret}}, answer)
 	must(err)
-	named, err := core.Named("account", func(string) (string, error) { return key, nil }).Read("")
+	named, err := core.Getter(func(string) string { return key }).Named("account").Read("")
 	must(err)
 	event := core.Event{Err: busy}
 	mu.Lock()
@@ -174,7 +174,7 @@ func samplesOf(t *testing.T) map[string][]any {
 		"grpclock.Call":       {grpclock.NewCall(running.Lease().Context(), "/bank/Pay", wrapperspb.String(secret))},
 		"grpclock.Failure":    {grpclock.Failure{Err: busy}},
 		"grpclock.Rule":       {grpclock.Rule{}},
-		"grpclock.RuleOption": {grpclock.Source("user", func(*grpclock.Call) (core.RequestKey, error) { return named, nil })},
+		"grpclock.RuleOption": {grpclock.Source("user", grpclock.Literal(key))},
 		"grpclock.Rules":      {&grpclock.Rules{}},
 	}
 }

@@ -36,7 +36,7 @@ func overAnnotations(name string, of *framework, kind callKind) *framework {
 		var options []core.Option
 		if n := len(r.locks); n > 0 {
 			inner := r.locks[n-1]
-			inner.keys = inner.keys[:1] // those of Also are declared, too
+			inner.keys = inner.keys[:1] // the others are declared, too
 			options = ofGRPC.options(inner)
 			r.locks = r.locks[:n-1]
 		}
@@ -94,7 +94,7 @@ func ruleOf(k key, source string) string {
 }
 
 // sourceOf returns the key function of a key without its name, which the rule has.
-func sourceOf(k key) grpclock.KeyFunc {
+func sourceOf(k key) grpclock.Key {
 	k.named = ""
 	return ofGRPC.key(k)
 }

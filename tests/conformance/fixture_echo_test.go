@@ -30,9 +30,8 @@ func overEcho() *framework {
 var ofEcho = adapter[echo.Context]{
 	header:      echolock.Header,
 	idempotency: echolock.IdempotencyKey,
-	body:        func() echolock.KeyFunc { return echolock.JSONField("id") },
-	also:        echolock.Also[echolock.KeyFunc],
-	sharedReads: func(key echolock.KeyFunc) echolock.KeyFunc { return echolock.SharedReads(key) },
+	body:        func() echolock.Key { return echolock.JSONField("id") },
+	isRead:      echolock.IsRead,
 	hook: func(h hook) core.Option {
 		return echolock.WithErrorHandler(func(_ echo.Context, _ error) error {
 			if h == ownHook {
@@ -48,7 +47,7 @@ func serveEcho(t *testing.T, locks *core.Locker, r route) server {
 	t.Helper()
 	stack := func(stack []lock) (middlewares []echo.MiddlewareFunc) {
 		for _, l := range stack {
-			middlewares = append(middlewares, echolock.Middleware(locks, ofEcho.key(l.keys[0]), ofEcho.options(l)...))
+			middlewares = append(middlewares, echolock.Middleware(locks, ofEcho.lockKey(l), ofEcho.options(l)...))
 		}
 		return middlewares
 	}
@@ -104,8 +103,8 @@ func (c *echoCall) Refuse(text string)         { c.err = echo.NewHTTPError(http.
 
 var echoIdempotency = idempotency[echo.Context]{
 	request: echo.Context.Request,
-	user:    core.Join(core.Of(echoUser), echolock.IdempotencyKey()),
-	tenant:  core.Join(echolock.Host(), core.Of(echoUser), echolock.IdempotencyKey()),
+	user:    core.Join(core.Getter(echoUser), echolock.IdempotencyKey()),
+	tenant:  core.Join(echolock.Host(), core.Getter(echoUser), echolock.IdempotencyKey()),
 }
 
 func echoUser(c echo.Context) string {

@@ -13,10 +13,10 @@ type endpoint struct {
 	recovers bool
 	// outer is a middleware of the scenario, or nil. If it returns false, it has answered.
 	outer func(w http.ResponseWriter, r *http.Request) bool
-	// key is a key function of the application. nil is the user's name joined with the
+	// key is a key of the application. nil is the user's name joined with the
 	// adapter's IdempotencyKey.
 	key func(r *http.Request) (string, error)
-	// named is the name of core.Named around the key function; "" is none.
+	// named is the name of the key; "" is none.
 	named string
 	// tenants joins the default key with the adapter's Host.
 	tenants bool
@@ -60,27 +60,27 @@ type invocation struct {
 // idempotency holds what an adapter offers for endpoints with its type of request R.
 type idempotency[R any] struct {
 	request func(R) *http.Request
-	user    core.KeyFunc[R]
-	tenant  core.KeyFunc[R] // user, joined with the host
+	user    core.Key[R]
+	tenant  core.Key[R] // user, joined with the host
 }
 
-// key returns the key function of an endpoint.
-func (a idempotency[R]) key(e endpoint) core.KeyFunc[R] {
+// key returns the key of an endpoint.
+func (a idempotency[R]) key(e endpoint) core.Key[R] {
 	if e.named != "" {
-		return core.Named(e.named, a.source(e))
+		return a.source(e).Named(e.named)
 	}
 	return a.source(e)
 }
 
-// source returns the key function of an endpoint, without a name.
-func (a idempotency[R]) source(e endpoint) core.KeyFunc[R] {
+// source returns the key of an endpoint, without a name.
+func (a idempotency[R]) source(e endpoint) core.Key[R] {
 	switch {
 	case e.tenants:
 		return a.tenant
 	case e.key == nil:
 		return a.user
 	}
-	return core.Func(func(r R) (string, error) { return e.key(a.request(r)) })
+	return core.KeyOf(func(r R) (string, error) { return e.key(a.request(r)) })
 }
 
 // options returns the options of an endpoint.

@@ -36,9 +36,8 @@ func overGin() *framework {
 var ofGin = adapter[*gin.Context]{
 	header:      ginlock.Header,
 	idempotency: ginlock.IdempotencyKey,
-	body:        func() ginlock.KeyFunc { return ginlock.JSONField("id") },
-	also:        ginlock.Also[ginlock.KeyFunc],
-	sharedReads: func(key ginlock.KeyFunc) ginlock.KeyFunc { return ginlock.SharedReads(key) },
+	body:        func() ginlock.Key { return ginlock.JSONField("id") },
+	isRead:      ginlock.IsRead,
 	hook: func(h hook) core.Option {
 		return ginlock.WithErrorHandler(func(c *gin.Context, _ error) {
 			if h == ownHook {
@@ -53,7 +52,7 @@ func serveGin(t *testing.T, locks *core.Locker, r route) server {
 	t.Helper()
 	stack := func(stack []lock) (handlers gin.HandlersChain) {
 		for _, l := range stack {
-			handlers = append(handlers, ginlock.Middleware(locks, ofGin.key(l.keys[0]), ofGin.options(l)...))
+			handlers = append(handlers, ginlock.Middleware(locks, ofGin.lockKey(l), ofGin.options(l)...))
 		}
 		return handlers
 	}
@@ -90,8 +89,8 @@ func (c ginCall) Refuse(text string)         { c.c.String(http.StatusConflict, "
 
 var ginIdempotency = idempotency[*gin.Context]{
 	request: func(c *gin.Context) *http.Request { return c.Request },
-	user:    core.Join(core.Of(ginUser), ginlock.IdempotencyKey()),
-	tenant:  core.Join(ginlock.Host(), core.Of(ginUser), ginlock.IdempotencyKey()),
+	user:    core.Join(core.Getter(ginUser), ginlock.IdempotencyKey()),
+	tenant:  core.Join(ginlock.Host(), core.Getter(ginUser), ginlock.IdempotencyKey()),
 }
 
 func ginUser(c *gin.Context) string {

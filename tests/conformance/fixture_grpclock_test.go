@@ -59,15 +59,14 @@ func overGRPCStreams(name string, kind callKind) *framework {
 var ofGRPC = adapter[*grpclock.Call]{
 	header:      grpclock.Metadata,
 	idempotency: grpclock.IdempotencyKey,
-	body: func() grpclock.KeyFunc {
+	body: func() grpclock.Key {
 		const field = "response_status.message"
-		return grpclock.ByMethod(map[string]grpclock.KeyFunc{
+		return grpclock.ByMethod(map[string]grpclock.Key{
 			pb.TestService_UnaryCall_FullMethodName:           grpclock.Field[*pb.SimpleRequest](field),
 			pb.TestService_StreamingOutputCall_FullMethodName: grpclock.Field[*pb.StreamingOutputCallRequest](field),
 			pb.TestService_FullDuplexCall_FullMethodName:      grpclock.Field[*pb.StreamingOutputCallRequest](field),
 		})
 	},
-	also: grpclock.Also[grpclock.KeyFunc],
 	hook: func(h hook) core.Option {
 		return grpclock.WithErrorHandler(func(*grpclock.Call, error) error {
 			if h == ownHook {
@@ -80,11 +79,11 @@ var ofGRPC = adapter[*grpclock.Call]{
 
 // ofRoute returns the key of a route's lock. It is a key of one method, where the key of a
 // group is one of all methods.
-func ofRoute(k key) grpclock.KeyFunc {
-	return grpclock.ByMethod(map[string]grpclock.KeyFunc{
-		pb.TestService_UnaryCall_FullMethodName:           ofGRPC.key(k),
-		pb.TestService_StreamingOutputCall_FullMethodName: ofGRPC.key(k),
-		pb.TestService_FullDuplexCall_FullMethodName:      ofGRPC.key(k),
+func ofRoute(l lock) grpclock.Key {
+	return grpclock.ByMethod(map[string]grpclock.Key{
+		pb.TestService_UnaryCall_FullMethodName:           ofGRPC.lockKey(l),
+		pb.TestService_StreamingOutputCall_FullMethodName: ofGRPC.lockKey(l),
+		pb.TestService_FullDuplexCall_FullMethodName:      ofGRPC.lockKey(l),
 	})
 }
 
@@ -96,10 +95,10 @@ func unaryChain(locks *core.Locker, r route) (chain []grpc.UnaryServerIntercepto
 		chain = append(chain, outerUnary(r.outer))
 	}
 	for _, l := range r.group {
-		chain = append(chain, grpclock.UnaryServerInterceptor(locks, ofGRPC.key(l.keys[0]), ofGRPC.options(l)...))
+		chain = append(chain, grpclock.UnaryServerInterceptor(locks, ofGRPC.lockKey(l), ofGRPC.options(l)...))
 	}
 	for _, l := range r.locks {
-		chain = append(chain, grpclock.UnaryServerInterceptor(locks, ofRoute(l.keys[0]), ofGRPC.options(l)...))
+		chain = append(chain, grpclock.UnaryServerInterceptor(locks, ofRoute(l), ofGRPC.options(l)...))
 	}
 	return chain
 }
@@ -112,10 +111,10 @@ func streamChain(locks *core.Locker, r route) (chain []grpc.StreamServerIntercep
 		chain = append(chain, outerStream(r.outer))
 	}
 	for _, l := range r.group {
-		chain = append(chain, grpclock.StreamServerInterceptor(locks, ofGRPC.key(l.keys[0]), ofGRPC.options(l)...))
+		chain = append(chain, grpclock.StreamServerInterceptor(locks, ofGRPC.lockKey(l), ofGRPC.options(l)...))
 	}
 	for _, l := range r.locks {
-		chain = append(chain, grpclock.StreamServerInterceptor(locks, ofRoute(l.keys[0]), ofGRPC.options(l)...))
+		chain = append(chain, grpclock.StreamServerInterceptor(locks, ofRoute(l), ofGRPC.options(l)...))
 	}
 	return chain
 }

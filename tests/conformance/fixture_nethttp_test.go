@@ -26,9 +26,8 @@ func overNetHTTP() *framework {
 var netHTTP = adapter[*http.Request]{
 	header:      nethttplock.Header,
 	idempotency: nethttplock.IdempotencyKey,
-	body:        func() nethttplock.KeyFunc { return nethttplock.JSONField("id") },
-	also:        nethttplock.Also[nethttplock.KeyFunc],
-	sharedReads: func(key nethttplock.KeyFunc) nethttplock.KeyFunc { return nethttplock.SharedReads(key) },
+	body:        func() nethttplock.Key { return nethttplock.JSONField("id") },
+	isRead:      nethttplock.IsRead,
 	hook: func(h hook) core.Option {
 		return nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
 			if h == ownHook {
@@ -45,7 +44,7 @@ func serveNetHTTP(t *testing.T, locks *core.Locker, r route) server {
 	stack := func(stack []lock, next http.Handler) http.Handler {
 		for i := len(stack) - 1; i >= 0; i-- {
 			l := stack[i]
-			next = nethttplock.Middleware(locks, netHTTP.key(l.keys[0]), netHTTP.options(l)...)(next)
+			next = nethttplock.Middleware(locks, netHTTP.lockKey(l), netHTTP.options(l)...)(next)
 		}
 		return next
 	}

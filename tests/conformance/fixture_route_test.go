@@ -19,7 +19,7 @@ type route struct {
 
 // A lock is one middleware of the adapter under test.
 type lock struct {
-	keys    []key // the first is the middleware's key, the others are passed to Also
+	keys    []key // several are core.All
 	options []core.Option
 	hook    hook
 }
@@ -29,20 +29,20 @@ type key struct {
 	header string                 // read by the adapter's Header or Metadata
 	body   bool                   // read by the adapter's JSONField or Field
 	user   bool                   // x-second joined with the adapter's IdempotencyKey
-	from   func() (string, error) // a key function of the application
-	named  string                 // the name of core.Named around it; "": none
+	from   func() (string, error) // core.KeyOf of a function of the application
+	named  string                 // its name; "": none
 	limit  limit                  // noLimit: none
 }
 
-// A limit is what is around a key function, so that several requests hold the key at once.
+// A limit is how several requests hold a key at once.
 type limit int
 
 const (
 	noLimit      limit = iota
-	threePermits       // core.Permits
-	shared             // core.Shared
-	readers            // core.SharedWhen, for requests with asReader
-	sharedReads        // the adapter's SharedReads
+	threePermits       // Permits
+	shared             // Shared
+	readers            // SharedWhen, for requests with asReader
+	reads              // SharedWhen, by the adapter's IsRead
 )
 
 // asReader is the x-second of requests that only read.
@@ -56,7 +56,7 @@ var (
 	byUser   = key{user: true}
 )
 
-// given returns a key function of the application that always returns the same.
+// given returns a key of the application that always returns the same.
 func given(text string, err error) key {
 	return key{from: func() (string, error) { return text, err }}
 }
@@ -103,46 +103,54 @@ type call interface {
 	Hijack(text string) error
 }
 
-// An adapter holds what one adapter offers for routes: key functions for its type of request
+// An adapter holds what one adapter offers for routes: keys for its type of request
 // R, and its options.
 type adapter[R any] struct {
-	header      func(name string) core.KeyFunc[R]
-	idempotency func() core.KeyFunc[R]
-	body        func() core.KeyFunc[R]
-	also        func(keys ...core.KeyFunc[R]) core.Option
-	sharedReads func(core.KeyFunc[R]) core.KeyFunc[R] // nil where methods do not say what reads
+	header      func(name string) core.Key[R]
+	idempotency func() core.Key[R]
+	body        func() core.Key[R]
+	isRead      func(R) bool // nil where methods do not say what reads
 	hook        func(hook) core.Option
 }
 
-// key returns a key function of the adapter.
-func (a adapter[R]) key(k key) core.KeyFunc[R] {
+// lockKey returns the key of a middleware.
+func (a adapter[R]) lockKey(l lock) core.Key[R] {
+	keys := make([]core.Key[R], len(l.keys))
+	for i, k := range l.keys {
+		keys[i] = a.key(k)
+	}
+	return core.All(keys...)
+}
+
+// key returns a key of the adapter.
+func (a adapter[R]) key(k key) core.Key[R] {
 	of := a.source(k)
 	if k.named != "" {
-		of = core.Named(k.named, of)
+		of = of.Named(k.named)
 	}
 	switch k.limit {
 	case threePermits:
-		return core.Permits(3, of)
+		return of.Permits(3)
 	case shared:
-		return core.Shared(of)
+		return of.Shared()
 	case readers:
 		second := a.header("x-second")
-		return core.SharedWhen(func(r R) bool {
-			got, err := second(r)
+		return of.SharedWhen(func(r R) bool {
+			got, err := second.Read(r)
 			return err == nil && got.Raw() == asReader
-		}, of)
-	case sharedReads:
-		return a.sharedReads(of)
+		})
+	case reads:
+		return of.SharedWhen(a.isRead)
 	case noLimit:
 	}
 	return of
 }
 
-// source returns a key function of the adapter, without a name and a limit.
-func (a adapter[R]) source(k key) core.KeyFunc[R] {
+// source returns a key of the adapter, without a name and a limit.
+func (a adapter[R]) source(k key) core.Key[R] {
 	switch {
 	case k.from != nil:
-		return core.Func(func(R) (string, error) { return k.from() })
+		return core.KeyOf(func(R) (string, error) { return k.from() })
 	case k.body:
 		return a.body()
 	case k.user:
@@ -155,9 +163,6 @@ func (a adapter[R]) source(k key) core.KeyFunc[R] {
 // options returns one list of core's options and the adapter's own.
 func (a adapter[R]) options(l lock) []core.Option {
 	options := slices.Clone(l.options)
-	for _, k := range l.keys[1:] {
-		options = append(options, a.also(a.key(k)))
-	}
 	if l.hook != noHook {
 		options = append(options, a.hook(l.hook))
 	}

@@ -86,7 +86,7 @@ func eventScenarios() []testCase {
 func grpcEventScenarios() []grpcScenario {
 	serve := func(b *grpcEnvironment, name, unread string, opts ...core.Option) {
 		p := b.serveBehind(nil, outerUnary(traceFrame), grpclock.IdempotentUnaryServerInterceptor(
-			b.locks, core.Named("payments", grpclock.IdempotencyKey()), opts...))
+			b.locks, grpclock.IdempotencyKey().Named("payments"), opts...))
 		p.wantReplay(p.wantFirst(p.pay(), 1), p.pay())
 		p.wantRefused(p.call(b.Context(), paid), refused(core.ErrNoKey, 0))
 		checkAttemptEvents(b.environment, name, unread)

@@ -190,9 +190,9 @@ func refused(kind error, retryAfter time.Duration) error {
 	return &core.Error{Kind: kind, RetryAfter: retryAfter}
 }
 
-// keyError returns the error of a request whose key function fails.
+// keyError returns the error of a request whose key fails.
 func keyError() error {
-	fail := func(struct{}) (string, error) { return "", errors.New("any") }
+	fail := core.KeyOf(func(struct{}) (string, error) { return "", errors.New("any") })
 	_, _, err := core.Enter(context.Background(), unusedLocker(), struct{}{}, fail)
 	return err
 }

@@ -87,9 +87,9 @@ func TestMisspeltWildcardIsReportedOnce(t *testing.T) {
 	for name, serve := range map[string]func(locks *core.Locker, once bool) http.Handler{
 		"nethttplock: PathValue": func(locks *core.Locker, once bool) http.Handler {
 			mux := http.NewServeMux()
-			lock := nethttplock.Middleware(locks, core.Named("account", nethttplock.PathValue("ID")))
+			lock := nethttplock.Middleware(locks, nethttplock.PathValue("ID").Named("account"))
 			if once {
-				lock = nethttplock.Idempotent(locks, core.Named("account", nethttplock.PathValue("ID")))
+				lock = nethttplock.Idempotent(locks, nethttplock.PathValue("ID").Named("account"))
 			}
 			done := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 			mux.Handle("POST /accounts/{id}/transfer", lock(done))
@@ -100,9 +100,9 @@ func TestMisspeltWildcardIsReportedOnce(t *testing.T) {
 		},
 		"ginlock: Param": func(locks *core.Locker, once bool) http.Handler {
 			r := gin.New()
-			lock := ginlock.Middleware(locks, core.Named("account", ginlock.Param("ID")))
+			lock := ginlock.Middleware(locks, ginlock.Param("ID").Named("account"))
 			if once {
-				lock = ginlock.Idempotent(locks, core.Named("account", ginlock.Param("ID")))
+				lock = ginlock.Idempotent(locks, ginlock.Param("ID").Named("account"))
 			}
 			done := func(c *gin.Context) { c.Status(http.StatusOK) }
 			r.Use(lock)
@@ -113,9 +113,9 @@ func TestMisspeltWildcardIsReportedOnce(t *testing.T) {
 		},
 		"echolock: Param": func(locks *core.Locker, once bool) http.Handler {
 			e := echo.New()
-			lock := echolock.Middleware(locks, core.Named("account", echolock.Param("ID")))
+			lock := echolock.Middleware(locks, echolock.Param("ID").Named("account"))
 			if once {
-				lock = echolock.Idempotent(locks, core.Named("account", echolock.Param("ID")))
+				lock = echolock.Idempotent(locks, echolock.Param("ID").Named("account"))
 			}
 			done := func(c echo.Context) error { return c.NoContent(http.StatusOK) }
 			e.Use(lock)

@@ -19,7 +19,7 @@ func sharedCases() []testCase {
 		{"three of nine run with three permits, and six are refused with Retry-After", everywhere, threeOfNine},
 		{"nine readers run together, a writer alone, and later readers after it", everywhere, writerAmongReaders},
 		{"reads share a key by their method, and a write has it alone", methods, sharedByMethod},
-		{"a middleware with SharedReads needs a wait", methods, sharedReadsNeedWait},
+		{"a middleware with SharedWhen needs a wait", methods, readsNeedWait},
 		{"a lock that asks for more than the outer one has is refused at once", everywhere, upgrades},
 		{"a reader inside a writer is nested", everywhere, readInsideWrite},
 	}
@@ -122,7 +122,7 @@ func writerAmongReaders(e *environment) {
 func sharedByMethod(e *environment) {
 	var entered atomic.Int32
 	s := e.serve(route{
-		locks: []lock{oneOf(sharedReads, core.WithWait(patience))},
+		locks: []lock{oneOf(reads, core.WithWait(patience))},
 		handler: func(c call) {
 			if lease, _ := c.Lease(); lease.Shared() {
 				e.events.await(e.T, core.Acquired, 2)
@@ -145,12 +145,12 @@ func sharedByMethod(e *environment) {
 }
 
 // A write that may not wait could be refused for ever.
-func sharedReadsNeedWait(e *environment) {
+func readsNeedWait(e *environment) {
 	for _, options := range [][]core.Option{nil, {core.WithWait(0)}} {
-		for _, l := range []lock{oneOf(sharedReads, options...), {keys: []key{bySecond, {header: "x-key", limit: sharedReads}}, options: options}} {
+		for _, l := range []lock{oneOf(reads, options...), {keys: []key{bySecond, {header: "x-key", limit: reads}}, options: options}} {
 			func() {
 				defer func() {
-					if text := fmt.Sprint(recover()); !strings.HasPrefix(text, "reqlock: "+e.f.name+": SharedReads needs core.WithWait above 0") {
+					if text := fmt.Sprint(recover()); !strings.HasPrefix(text, "reqlock: "+e.f.name+": SharedWhen needs core.WithWait above 0") {
 						e.Errorf("registered: %s", text)
 					}
 				}()

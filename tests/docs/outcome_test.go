@@ -27,7 +27,7 @@ func refusals(t *testing.T) map[string]error {
 		_, err := locks.Lock(ctx, "key")
 		return err
 	}
-	_, keyError := core.Func(func(int) (string, error) { return "", errors.New("failed") }).Read(0)
+	_, keyError := core.KeyOf(func(int) (string, error) { return "", errors.New("failed") }).Read(0)
 	return map[string]error{
 		"ErrBodyTooLarge":          core.ErrBodyTooLarge,
 		"ErrBusy":                  core.ErrBusy,

@@ -2,22 +2,19 @@ package layout
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
 
-const adapters = `core|nethttplock|ginlock|echolock|grpclock` // the packages with key functions
-
 var (
-	// exampleKey finds the key function of a lock in examples, or a variable with one. Functions that share the
-	// lock may stand around it, and a comment may wrap its line.
-	exampleKey = regexp.MustCompile(`(?:(?:Middleware|UnaryServerInterceptor|StreamServerInterceptor|ServerOptions)\(\s*\w+,|\bAlso\(|core\.When\(\w+,|_FullMethodName:)` +
-		`[\s/]*(?:(?:core\.Permits\(\d+,|core\.Shared\(|core\.SharedWhen\(\w+,|\w+\.SharedReads\()[\s/]*)?((?:` + adapters + `)\.\w+|\w+)(.*)`)
-	// exampleAssignment finds what variables are set to.
-	exampleAssignment = regexp.MustCompile(`(\w+)\s*:?=\s*((?:` + adapters + `)\.\w+)[[(]`)
-	// named finds a function that makes a key with a name, or that chooses one.
-	named = regexp.MustCompile(`\.(Named|When|Literal|ByMethod|Permits|Shared|SharedWhen|SharedReads)$`)
+	// exampleKey finds the key of a lock in examples, to the end of its line, or of the next one.
+	exampleKey = regexp.MustCompile(`(?:(?:Middleware|UnaryServerInterceptor|StreamServerInterceptor|ServerOptions)\(\s*\w+,|_FullMethodName:)[\s/]*([^\n]*(?:\(\n[^\n]*)?)`)
+	// exampleVariable finds the first variable of a key.
+	exampleVariable = regexp.MustCompile(`^(\w+)(?:\.[A-Z]|[^\w(.])`)
+	// exampleFunction finds a key of an adapter.
+	exampleFunction = regexp.MustCompile(`^(?:core|nethttplock|ginlock|echolock|grpclock)\.`)
+	// named finds what gives a key a name, or chooses among keys.
+	named = regexp.MustCompile(`\.(Named|Literal|ByMethod|Switch)\(`)
 )
 
 // Users copy examples to a second route. Without a name, account 42 and user 42 then have the
@@ -33,21 +30,26 @@ func TestExamplesNameTheirKeys(t *testing.T) {
 		if isInModule(others, name) || strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "tests/") {
 			continue
 		}
-		assigned := exampleAssignment.FindAllStringSubmatch(text, -1)
 		for _, match := range exampleKey.FindAllStringSubmatch(text, -1) {
-			functions := []string{match[1]}
-			if !strings.Contains(match[1], ".") { // a variable, or a part of one
-				functions = nil
-				for _, a := range assigned {
-					if a[1] == match[1] && !strings.HasPrefix(match[2], ".") {
-						functions = append(functions, a[2])
-					}
-				}
+			key := strings.TrimLeft(strings.TrimPrefix(match[1], "core.All("), "\n\t/ ")
+			if named.MatchString(key) || strings.Contains(key, "IdempotencyKey()") {
+				found++
+				continue
 			}
-			found += len(functions)
-			inEndpoint := strings.Contains(match[0], "_FullMethodName") && strings.Contains(match[2], "IdempotencyKey()")
-			if slices.ContainsFunc(functions, func(f string) bool { return !named.MatchString(f) }) && !inEndpoint {
+			if exampleFunction.MatchString(key) {
 				t.Errorf("%s: the key of a lock has no name: %s", name, match[0])
+				continue
+			}
+			variable := exampleVariable.FindStringSubmatch(key)
+			if variable == nil {
+				continue
+			}
+			assigned := regexp.MustCompile(`[\s,]`+variable[1]+`\s*:?=\s*[^\n]*(?:\([^\n]*\n[^\n]*)*`).FindAllString(text, -1)
+			for _, a := range assigned {
+				found++
+				if !named.MatchString(a) {
+					t.Errorf("%s: the key of a lock has no name: %s, with %s", name, match[0], a)
+				}
 			}
 		}
 	}

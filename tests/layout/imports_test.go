@@ -39,7 +39,7 @@ var layers = map[string]string{
 	"adapter":       "core bridge",
 
 	"internal/answer":               "net/http",
-	"internal/adapter/keypart":      "core",
+	"internal/adapter/keypart":      "core bridge",
 	"internal/adapter/registration": "core adapter bridge",
 	"internal/adapter/fieldpath":    "protobuf core keypart",
 	"internal/adapter/annotatedpb":  "protobuf",

@@ -51,7 +51,7 @@ func frameworks() map[string]func(t *testing.T, o *observed, wait time.Duration,
 }
 
 func startNetHTTP(t *testing.T, o *observed, wait time.Duration, work func(context.Context)) service {
-	lock := nethttplock.Middleware(o.locks, core.Named("account", nethttplock.PathValue("id")), core.WithWait(wait))
+	lock := nethttplock.Middleware(o.locks, nethttplock.PathValue("id").Named("account"), core.WithWait(wait))
 	mux := http.NewServeMux()
 	mux.Handle("POST /accounts/{id}", lock(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { work(r.Context()) })))
 	return startHTTP(t, otelhttp.NewHandler(mux, "bank", otelhttp.WithTracerProvider(o.tracers), otelhttp.WithPropagators(propagation.TraceContext{})))
@@ -60,7 +60,7 @@ func startNetHTTP(t *testing.T, o *observed, wait time.Duration, work func(conte
 func startGin(t *testing.T, o *observed, wait time.Duration, work func(context.Context)) service {
 	router := gin.New()
 	router.Use(otelgin.Middleware("bank", otelgin.WithTracerProvider(o.tracers), otelgin.WithPropagators(propagation.TraceContext{})))
-	router.POST("/accounts/:id", ginlock.Middleware(o.locks, core.Named("account", ginlock.Param("id")), core.WithWait(wait)),
+	router.POST("/accounts/:id", ginlock.Middleware(o.locks, ginlock.Param("id").Named("account"), core.WithWait(wait)),
 		func(c *gin.Context) { work(c.Request.Context()) })
 	return startHTTP(t, router)
 }
@@ -71,7 +71,7 @@ func startEcho(t *testing.T, o *observed, wait time.Duration, work func(context.
 	router.POST("/accounts/:id", func(c echo.Context) error {
 		work(c.Request().Context())
 		return c.NoContent(http.StatusOK)
-	}, echolock.Middleware(o.locks, core.Named("account", echolock.Param("id")), core.WithWait(wait)))
+	}, echolock.Middleware(o.locks, echolock.Param("id").Named("account"), core.WithWait(wait)))
 	return startHTTP(t, router)
 }
 
@@ -100,7 +100,7 @@ func startGRPC(
 	send func(context.Context, pb.BankClient) error,
 ) func(*testing.T, *observed, time.Duration, func(context.Context)) service {
 	return func(t *testing.T, o *observed, wait time.Duration, work func(context.Context)) service {
-		account := core.Named("account", grpclock.Message(accountOf))
+		account := grpclock.Message(accountOf).Named("account")
 		handler := &bank{run: func(ctx context.Context) error { work(ctx); return nil }}
 		client, stop := startBank(t, handler,
 			grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(o.locks, account, core.WithWait(wait))),

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -38,11 +37,11 @@ func TestKeysOfClientsAddNoSeries(t *testing.T) {
 			t.Errorf("%.40s %.40s: %d", path, idempotencyKey, answer.StatusCode)
 		}
 	}
-	account := nethttplock.Middleware(o.locks, core.Named("account", nethttplock.PathValue("id")))
+	account := nethttplock.Middleware(o.locks, nethttplock.PathValue("id").Named("account"))
 	mux.Handle("POST /accounts/{id}", account(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		send(r.URL.Path, "", http.StatusConflict) // a second request for the key, while the first one has it
 	})))
-	payment := nethttplock.Idempotent(o.locks, core.Named("payment", nethttplock.IdempotencyKey()))
+	payment := nethttplock.Idempotent(o.locks, nethttplock.IdempotencyKey().Named("payment"))
 	mux.Handle("POST /payments", payment(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	visit := func(i int) {
 		secret := "secret" + strconv.Itoa(i)

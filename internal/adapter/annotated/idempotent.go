@@ -19,8 +19,8 @@ type Idempotent struct {
 	Settings Settings
 }
 
-// IdempotencyKey returns the key function of the rule; read returns that of a part.
-func IdempotencyKey[R any](i *Idempotent, read func(Part) core.KeyFunc[R]) core.KeyFunc[R] {
+// IdempotencyKey returns the key of the rule; read returns that of a part.
+func IdempotencyKey[R any](i *Idempotent, read func(Part) core.Key[R]) core.Key[R] {
 	return keyOf(i.Key, read)
 }
 

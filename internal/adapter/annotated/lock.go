@@ -21,17 +21,17 @@ type Lock struct {
 	Permits int
 }
 
-// LockKey returns the key function of a lock; read returns that of a part.
-func LockKey[R any](l Lock, read func(Part) core.KeyFunc[R]) core.KeyFunc[R] {
+// LockKey returns the key of a lock; read returns that of a part.
+func LockKey[R any](l Lock, read func(Part) core.Key[R]) core.Key[R] {
 	key := keyOf(l.Key, read)
 	if l.Name != "" {
-		key = core.Named(l.Name, key)
+		key = key.Named(l.Name)
 	}
 	switch {
 	case l.Shared:
-		return core.Shared(key)
+		return key.Shared()
 	case l.Permits > 0:
-		return core.Permits(l.Permits, key)
+		return key.Permits(l.Permits)
 	}
 	return key
 }

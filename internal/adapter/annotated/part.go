@@ -86,12 +86,12 @@ func (r *reader) parts(at place, method protoreflect.MethodDescriptor, declared 
 	return parts
 }
 
-// keyOf returns the key function of parts; read returns that of one part.
-func keyOf[R any](parts []Part, read func(Part) core.KeyFunc[R]) core.KeyFunc[R] {
+// keyOf returns the key of parts; read returns that of one part.
+func keyOf[R any](parts []Part, read func(Part) core.Key[R]) core.Key[R] {
 	if len(parts) == 1 {
 		return read(parts[0])
 	}
-	keys := make([]core.KeyFunc[R], len(parts))
+	keys := make([]core.Key[R], len(parts))
 	for i, part := range parts {
 		keys[i] = read(part)
 	}

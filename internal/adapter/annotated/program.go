@@ -10,9 +10,9 @@ import (
 
 // A Program is what there is beside the declarations.
 type Program struct {
-	// Sources are the names of the key functions in Go.
+	// Sources are the names of the keys in Go.
 	Sources []string
-	// AnySource accepts the names of all sources: the key functions are not known.
+	// AnySource accepts the names of all sources: the keys in Go are not known.
 	AnySource bool
 	// InCode are the full methods that the program locks by its code.
 	InCode []string

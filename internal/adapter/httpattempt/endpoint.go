@@ -20,7 +20,7 @@ import (
 // An Endpoint makes the requests of a route idempotent. It is safe for concurrent use.
 type Endpoint[R any] struct {
 	locker   *core.Locker
-	key      core.KeyFunc[R]
+	key      *bridge.Bound[R]
 	body     BodyFunc[R]
 	settings settings[R]
 	// uncovered is nil if the application has chosen the methods.
@@ -34,8 +34,11 @@ type BodyFunc[R any] func(r R, limit int64) ([]byte, error)
 
 // New returns an Endpoint of the Locker with the options, or an error that names the wrong setting.
 func New[R any](
-	n adapter.Name, l *core.Locker, key core.KeyFunc[R], body BodyFunc[R], opts []core.Option,
+	n adapter.Name, l *core.Locker, key core.Key[R], body BodyFunc[R], opts []core.Option,
 ) (*Endpoint[R], error) {
+	if err := registration.CheckOnce(n, "Idempotent", l, key); err != nil {
+		return nil, err
+	}
 	l, err := registration.View(n, "Idempotent", bridge.HTTPIdempotent, l, opts)
 	if err != nil {
 		return nil, err
@@ -59,7 +62,7 @@ func New[R any](
 	}
 	return &Endpoint[R]{
 		locker:    l,
-		key:       key,
+		key:       bridge.Bind(l, key).(*bridge.Bound[R]), //nolint:forcetypeassert // see bridge
 		body:      body,
 		settings:  s,
 		uncovered: missed,
@@ -89,27 +92,25 @@ func (e *Endpoint[R]) Begin(r *http.Request, request R, pattern, route string) (
 		}
 		return nil, core.ErrSkip
 	}
-	httpkey.LimitBody(r, e.settings.maxBody)
-	key, err := e.key.Read(request)
-	httpkey.LeaveBody(r)
+	key, err := e.key.ReadOne(r.Context(), request)
 	if err != nil {
-		e.locker.ObserveRefused(r.Context(), err)
 		e.mistakes.Check(err)
 		return nil, err
 	}
 	fingerprint, err := e.fingerprint(r, request)
 	if err != nil {
-		e.locker.ObserveRefused(r.Context(), err)
+		e.key.Refuse(r.Context(), err)
 		e.mistakes.Check(err)
 		return nil, err
 	}
 	if e.settings.fingerprint != nil { // the default fingerprint has read the body
 		e.wait.CheckBody(r)
 	}
-	attempt, err := e.locker.BeginKey(r.Context(), key.Endpoint(strings.ToUpper(r.Method), route), fingerprint)
+	begun, err := e.key.Begin(r.Context(), key, strings.ToUpper(r.Method), route, fingerprint)
 	if err != nil {
 		return nil, err
 	}
+	attempt := begun.(*core.Attempt) //nolint:forcetypeassert // see bridge
 	s := &e.settings
 	x := &Exchange{attempt: attempt, filter: s.filter, unknown: s.unknown, stored: s.stored, custom: s.custom}
 	if replay, done := attempt.Replay(); done {
@@ -138,7 +139,7 @@ func (e *Endpoint[R]) fingerprint(r *http.Request, request R) ([]byte, error) {
 	if own := e.settings.fingerprint; own != nil {
 		return keypart.ReadFor("WithFingerprint()", "", request, own)
 	}
-	limit := cmp.Or(e.settings.maxBody, httpkey.DefaultMaxBody)
+	limit := cmp.Or(e.settings.maxBody, bridge.DefaultMaxBody)
 	limited := fmt.Sprintf("WithMaxBody(%d)", limit)
 	body, err := keypart.ReadFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, limit) })
 	if err != nil {

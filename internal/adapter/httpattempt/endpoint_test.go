@@ -17,7 +17,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
-// ofHeader is the key function of the endpoints of these tests.
+// ofHeader is the key of the endpoints of these tests.
 var ofHeader = httpkey.IdempotencyKey()
 
 // self is the name of the adapter of these tests.

@@ -19,7 +19,7 @@ func TestObserverLearnsOfRequestsThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {
-		key     core.KeyFunc[*http.Request]
+		key     core.Key[*http.Request]
 		opts    []core.Option
 		change  func(*http.Request) *http.Request
 		want    []core.EventKind

@@ -10,7 +10,7 @@ import (
 type Refusal struct {
 	Status int    // 0: not known
 	Body   []byte // nil: not known
-	Ours   bool   // made by reqlock or the key function; otherwise by a function of the application
+	Ours   bool   // made by reqlock or the key; otherwise by a function of the application
 	Err    error  // with which a framework answers later; nil if the middleware has answered
 	Cause  error  // why the request was refused
 }

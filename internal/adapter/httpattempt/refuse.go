@@ -82,7 +82,7 @@ func (p *Pass) refuse(refusal Refusal) {
 	r.note(refusal)
 }
 
-// RefusedByKey is Refused for a key function that has answered itself, with the status and with
+// RefusedByKey is Refused for a key that has answered itself, with the status and with
 // size bytes of body.
 func (p *Pass) RefusedByKey(status, size int, err error) {
 	p.set(func() {

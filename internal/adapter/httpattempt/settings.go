@@ -19,7 +19,7 @@ type settings[R any] struct {
 	methods     []string
 	optionalKey []string                // empty if the key is required
 	fingerprint func(R) ([]byte, error) // nil: the function Fingerprint
-	maxBody     int64                   // 0: httpkey.DefaultMaxBody
+	maxBody     int64                   // 0: bridge.DefaultMaxBody
 	// unknown reports whether a failed handler leaves the outcome unknown. nil means that
 	// the outcome is unknown after a panic, after a failure without a status, by the end of a
 	// context or with a body that broke off, and after a status of answer.Unknown that stored

@@ -31,12 +31,9 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 			// does not send the body.
 			return nil, &bodyTooLargeError{limit: limit}
 		}
-		if !ok || !buffered.isUntouched() {
-			buffered = &bufferedBody{source: r.Body}
-			buffered.limit.Store(BodyLimit(r))
-			r.Body = buffered
-		}
+		buffered = &bufferedBody{source: r.Body}
 		buffered.readAhead(limit, r.ContentLength)
+		r.Body = buffered
 	}
 	switch {
 	case int64(len(buffered.bytes)) > limit:
@@ -58,7 +55,7 @@ func HasUnreadBody(r *http.Request) bool {
 }
 
 // A bufferedBody replaces a body whose beginning has been read. It yields the same bytes as
-// that body, and keeps them for the next key function.
+// that body, and keeps them for the next key.
 type bufferedBody struct {
 	source io.ReadCloser
 	bytes  []byte      // the bytes that were read ahead
@@ -66,11 +63,7 @@ type bufferedBody struct {
 	off    int         // how many of the bytes the handler has read
 	ended  atomic.Bool // the source was read to its end
 	closed atomic.Bool
-	limit  atomic.Int64 // of LimitBody; 0: not set
 }
-
-// isUntouched reports whether nobody has read ahead, nor closed the body.
-func (b *bufferedBody) isUntouched() bool { return b.err == nil && b.bytes == nil && !b.closed.Load() }
 
 // readAhead reads ahead until the end, an error, or one byte over the limit.
 func (b *bufferedBody) readAhead(limit, expected int64) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // A source is a body that counts its calls.
@@ -50,33 +51,40 @@ func readAll(t *testing.T, r *http.Request) string {
 	return string(body)
 }
 
-// within returns a key function under a limit of the body, as in a middleware with WithMaxBody.
-func within(limit int64, key httpkey.KeyFunc) httpkey.KeyFunc {
-	return func(r *http.Request) (core.RequestKey, error) {
-		httpkey.LimitBody(r, limit)
-		defer httpkey.LeaveBody(r)
-		return key(r)
+// within returns a key under a limit of the body, as in a middleware with WithMaxBody.
+func within(limit int64, key httpkey.Key) httpkey.Key {
+	node := bridge.NodeOf(key).(bridge.Node[*http.Request])
+	read := node.Read
+	node.Read = func(_ bridge.Env, r *http.Request) (bridge.RequestKey, error) {
+		return read(bridge.Env{MaxBody: limit}, r)
 	}
+	return bridge.KeyOf(key, node).(httpkey.Key)
 }
+
+func itself(r *http.Request) *http.Request { return r }
+
+func jsonKey(path string) httpkey.Key { return httpkey.JSONField(path, itself, nil) }
+
+func formKey(name string) httpkey.Key { return httpkey.Form(name, itself, nil) }
 
 func TestBodyIsRestored(t *testing.T) {
 	t.Parallel()
-	id, n := within(100, httpkey.JSONField("id")), within(50, httpkey.JSONField("n"))
+	id, n := within(100, jsonKey("id")), within(50, jsonKey("n"))
 	const text = `{"id":"a","n":7}`
 	r, s := request(t.Context(), strings.NewReader(text))
 
-	key, err := id(r)
+	key, err := id.Read(r)
 	check(t, key.Raw(), err, "a", nil)
 	restored := r.Body
-	key, err = n(r)
+	key, err = n.Read(r)
 	check(t, key.Raw(), err, "7", nil)
 	if r.Body != restored || s.read != len(text) {
-		t.Error("the second key function has not used what the first one read")
+		t.Error("the second key has not used what the first one read")
 	}
 	if got := readAll(t, r); got != text || r.ContentLength != -1 {
 		t.Errorf("the handler reads %q, of length %d", got, r.ContentLength)
 	}
-	key, err = id(r)
+	key, err = id.Read(r)
 	check(t, key.Raw(), err, "a", nil) // also after a middleware has read the body
 	if err := r.Body.Close(); err != nil || s.closed != 1 {
 		t.Errorf("Close: %v, reached the source %d times", err, s.closed)
@@ -111,7 +119,7 @@ func TestBodyLimit(t *testing.T) {
 			if test.wantErr != nil {
 				want = ""
 			}
-			key, err := within(test.limit, httpkey.JSONField("id"))(r)
+			key, err := within(test.limit, jsonKey("id")).Read(r)
 			check(t, key.Raw(), err, want, test.wantErr)
 			if s.read != test.wantRead {
 				t.Errorf("%d bytes were read, not %d", s.read, test.wantRead)
@@ -123,16 +131,16 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// A second key function with a higher limit reads a body that the first one refused.
+// A second key with a higher limit reads a body that the first one refused.
 func TestSecondLimitIsHigher(t *testing.T) {
 	t.Parallel()
 	const text = `{"id":"a"}`
 	r, s := request(t.Context(), strings.NewReader(text))
-	key, err := within(4, httpkey.JSONField("id"))(r)
+	key, err := within(4, jsonKey("id")).Read(r)
 	check(t, key.Raw(), err, "", core.ErrBodyTooLarge)
-	key, err = within(10, httpkey.JSONField("id"))(r)
+	key, err = within(10, jsonKey("id")).Read(r)
 	check(t, key.Raw(), err, "a", nil)
-	key, err = within(4, httpkey.JSONField("id"))(r)
+	key, err = within(4, jsonKey("id")).Read(r)
 	check(t, key.Raw(), err, "", core.ErrBodyTooLarge)
 	if got := readAll(t, r); got != text {
 		t.Errorf("the handler reads %q", got)
@@ -155,8 +163,8 @@ func TestReadErrorOfBodyIsWrapped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _ := request(t.Context(), io.MultiReader(strings.NewReader(`{"id`), iotest.ErrReader(test.broken)))
-			for range 2 { // a second key function gets the same error
-				key, err := within(100, httpkey.JSONField("id"))(r)
+			for range 2 { // a second key gets the same error
+				key, err := within(100, jsonKey("id")).Read(r)
 				check(t, key.Raw(), err, "", test.wantErr)
 				if !errors.Is(err, test.broken) {
 					t.Errorf("%v does not wrap its cause", err)
@@ -178,7 +186,7 @@ func TestRequestWithoutBodyHasNoKey(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 			r.Body = body
-			key, err := within(100, httpkey.JSONField("id"))(r)
+			key, err := within(100, jsonKey("id")).Read(r)
 			check(t, key.Raw(), err, "", core.ErrNoKey)
 			if r.Body != body {
 				t.Error("the body was replaced")

@@ -24,7 +24,7 @@ func TestConsumedBodyIsNoMissingField(t *testing.T) {
 	const read, missing, mistake = "", "no_key", "key_error"
 	const urlencoded, asJSON = "application/x-www-form-urlencoded", "application/json"
 	parts, partsType := multipartBody(t)
-	field, form := httpkey.JSONField("from"), httpkey.Form("from")
+	field, form := jsonKey("from"), formKey("from")
 	drain := func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 	closed := func(r *http.Request) { r.Body = io.NopCloser(iotest.ErrReader(http.ErrBodyReadAfterClose)) }
 	var gzipped bytes.Buffer
@@ -32,30 +32,30 @@ func TestConsumedBodyIsNoMissingField(t *testing.T) {
 	decompress := func(r *http.Request) { r.Body, _ = gzip.NewReader(r.Body) }
 	parse := func(r *http.Request) { _ = r.ParseMultipartForm(1 << 20) }
 	for name, test := range map[string]struct {
-		key               httpkey.KeyFunc
+		key               httpkey.Key
 		contentType, body string
 		before            func(*http.Request)
 		want, wantChunked string
 	}{
-		"read":                           {field, asJSON, `{"from":"a"}`, drain, mistake, missing},
-		"read, of a form":                {form, urlencoded, "from=a", drain, mistake, missing},
-		"read, of a multipart form":      {form, partsType, parts, drain, mistake, missing},
-		"closed":                         {field, asJSON, `{"from":"a"}`, closed, mistake, mistake},
-		"parsed as a form":               {field, urlencoded, "from=a", parse, mistake, mistake},
-		"parsed as a multipart form":     {field, partsType, parts, parse, mistake, mistake},
-		"read as a multipart form":       {form, partsType, parts, func(r *http.Request) { _, _ = r.MultipartReader() }, mistake, mistake},
-		"no form, and so not parsed":     {field, asJSON, `{"from":"a"}`, parse, read, read},
-		"empty":                          {field, asJSON, "", drain, missing, missing},
-		"empty after its decompression":  {field, asJSON, gzipped.String(), decompress, missing, missing},
-		"parsed, and no field":           {form, urlencoded, "&", parse, missing, missing},
-		"parsed, no field, for JSON":     {field, urlencoded, "&", parse, missing, missing},
-		"parsed, and malformed":          {field, urlencoded, "a;b", parse, missing, missing},
-		"parsed, and no part":            {field, "multipart/form-data; boundary=x", "--x--\r\n", parse, missing, missing},
-		"parsed, malformed parts":        {form, partsType, "hello", parse, missing, missing},
-		"read, and no form parsed":       {field, asJSON, `{"from":"a"}`, func(r *http.Request) { drain(r); parse(r) }, mistake, missing},
-		"parsed, but without the field":  {form, urlencoded, "to=a", parse, missing, missing},
-		"a key function has read it":     {field, asJSON, `{"from":"a"}`, func(r *http.Request) { _, _ = httpkey.JSONField("to")(r) }, read, read},
-		"a key function has read no key": {field, asJSON, `{"to":"a"}`, func(r *http.Request) { _, _ = field(r) }, missing, missing},
+		"read":                          {field, asJSON, `{"from":"a"}`, drain, mistake, missing},
+		"read, of a form":               {form, urlencoded, "from=a", drain, mistake, missing},
+		"read, of a multipart form":     {form, partsType, parts, drain, mistake, missing},
+		"closed":                        {field, asJSON, `{"from":"a"}`, closed, mistake, mistake},
+		"parsed as a form":              {field, urlencoded, "from=a", parse, mistake, mistake},
+		"parsed as a multipart form":    {field, partsType, parts, parse, mistake, mistake},
+		"read as a multipart form":      {form, partsType, parts, func(r *http.Request) { _, _ = r.MultipartReader() }, mistake, mistake},
+		"no form, and so not parsed":    {field, asJSON, `{"from":"a"}`, parse, read, read},
+		"empty":                         {field, asJSON, "", drain, missing, missing},
+		"empty after its decompression": {field, asJSON, gzipped.String(), decompress, missing, missing},
+		"parsed, and no field":          {form, urlencoded, "&", parse, missing, missing},
+		"parsed, no field, for JSON":    {field, urlencoded, "&", parse, missing, missing},
+		"parsed, and malformed":         {field, urlencoded, "a;b", parse, missing, missing},
+		"parsed, and no part":           {field, "multipart/form-data; boundary=x", "--x--\r\n", parse, missing, missing},
+		"parsed, malformed parts":       {form, partsType, "hello", parse, missing, missing},
+		"read, and no form parsed":      {field, asJSON, `{"from":"a"}`, func(r *http.Request) { drain(r); parse(r) }, mistake, missing},
+		"parsed, but without the field": {form, urlencoded, "to=a", parse, missing, missing},
+		"a key has read it":             {field, asJSON, `{"from":"a"}`, func(r *http.Request) { _, _ = jsonKey("to").Read(r) }, read, read},
+		"a key has read no key":         {field, asJSON, `{"to":"a"}`, func(r *http.Request) { _, _ = field.Read(r) }, missing, missing},
 	} {
 		for _, chunked := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", in chunks"}[chunked], func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestConsumedBodyOnAConnection(t *testing.T) {
 				t.Parallel()
 				server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					before(r)
-					_, err := httpkey.JSONField("from").Read(r)
+					_, err := jsonKey("from").Read(r)
 					if outcome, _ := core.RefusalOf(err); outcome.Code != "key_error" || r.ProtoMajor != version {
 						t.Errorf("%s: %v", r.Proto, err)
 					}

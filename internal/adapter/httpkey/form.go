@@ -7,7 +7,9 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strconv"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
@@ -17,11 +19,14 @@ import (
 // middleware has parsed, even if the method was changed since. A field that is also in the
 // query is ambiguous: r.FormValue prefers the query to a multipart body, and an urlencoded
 // body to the query.
-func Form(name string) KeyFunc {
+//
+// request returns the net/http request of a framework's. fault, if not nil, converts an error of
+// reading the body, such as that of a limit of the framework.
+func Form[R any](name string, request func(R) *http.Request, fault func(error) error) core.Key[R] {
 	must(name != "", "Form needs a name")
 	call := keypart.Call("Form", name)
-	return describe("Form", name, "the form field", func(r *http.Request) (string, error) {
-		values, err := formValues(r, name, call)
+	return bodyKey(call, "the form field "+strconv.Quote(name), request, fault, func(r *http.Request, limit int64) (string, error) {
+		values, err := formValues(r, name, call, limit)
 		if err != nil {
 			return "", err
 		}
@@ -36,9 +41,22 @@ func Form(name string) KeyFunc {
 	})
 }
 
-// formValues returns the values of a field of the form. call is the key function as the program
-// calls it.
-func formValues(r *http.Request, name, call string) ([]string, error) {
+// bodyKey returns the key that read reads from the body of a framework's request.
+func bodyKey[R any](
+	call, part string, request func(R) *http.Request, fault func(error) error, read func(r *http.Request, limit int64) (string, error),
+) core.Key[R] {
+	return adapter.BodyKey(call, part, func(r R, limit int64) (string, error) {
+		key, err := read(request(r), limit)
+		if err != nil && fault != nil {
+			err = fault(err)
+		}
+		return key, err
+	})
+}
+
+// formValues returns the values of a field of the form. call is the key as the program
+// writes it.
+func formValues(r *http.Request, name, call string, limit int64) ([]string, error) {
 	header := r.Header.Get("Content-Type")
 	if header == "" {
 		return nil, nil
@@ -60,7 +78,7 @@ func formValues(r *http.Request, name, call string) ([]string, error) {
 	case r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch:
 		return nil, nil
 	}
-	body, err := bodyForKey(r, call)
+	body, err := bodyForKey(r, limit, call)
 	if err != nil {
 		return nil, err
 	}

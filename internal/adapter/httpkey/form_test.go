@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
 // multipartBody returns a form with two fields, a file, and its Content-Type.
@@ -77,10 +76,10 @@ func TestForm(t *testing.T) {
 				if parsed {
 					_ = r.ParseMultipartForm(1 << 20)
 				}
-				key, err := within(9000, httpkey.Form(test.field))(r)
+				key, err := within(9000, formKey(test.field)).Read(r)
 				check(t, key.Raw(), err, test.want, test.wantErr)
 				if !parsed && (r.Form != nil || r.PostForm != nil || r.MultipartForm != nil) {
-					t.Error("the key function has parsed the form for the handler")
+					t.Error("the key has parsed the form for the handler")
 				}
 				if test.want != "" && r.PostFormValue(test.field) != test.want {
 					t.Errorf("the handler finds %q", r.PostFormValue(test.field))
@@ -111,7 +110,7 @@ func TestFormOfAnOverriddenMethod(t *testing.T) {
 			if test.want == "" {
 				wantErr = core.ErrNoKey
 			}
-			key, err := httpkey.Form(test.field)(r)
+			key, err := formKey(test.field).Read(r)
 			check(t, key.Raw(), err, test.want, wantErr)
 			if found := r.FormValue(test.field); found != key.Raw() {
 				t.Errorf("the handler finds %q", found)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/reqlock/reqlock/core"
@@ -13,15 +14,15 @@ import (
 )
 
 // JSONField reads a field of the JSON object in the body. Dots in the path separate the
-// names of nested objects.
-func JSONField(path string) KeyFunc {
+// names of nested objects. request and fault are those of Form.
+func JSONField[R any](path string, request func(R) *http.Request, fault func(error) error) core.Key[R] {
 	names := strings.Split(path, ".")
 	for _, name := range names {
 		must(name != "", "JSONField needs a path of names with dots between them")
 	}
 	call := keypart.Call("JSONField", path)
-	return describe("JSONField", path, "the JSON field", func(r *http.Request) (string, error) {
-		body, err := bodyForKey(r, call)
+	return bodyKey(call, "the JSON field "+strconv.Quote(path), request, fault, func(r *http.Request, limit int64) (string, error) {
+		body, err := bodyForKey(r, limit, call)
 		if err != nil {
 			return "", err
 		}

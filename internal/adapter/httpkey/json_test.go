@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 )
 
 func TestJSONField(t *testing.T) {
@@ -89,7 +88,7 @@ func TestJSONField(t *testing.T) {
 func jsonField(t *testing.T, path, body string) (string, error) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
-	key, err := httpkey.JSONField(path)(r)
+	key, err := jsonKey(path).Read(r)
 	return key.Raw(), err
 }
 

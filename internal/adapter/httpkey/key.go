@@ -10,11 +10,11 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-// A KeyFunc reads a lock key from net/http's request.
-type KeyFunc = core.KeyFunc[*http.Request]
+// A Key reads a lock key from net/http's request.
+type Key = core.Key[*http.Request]
 
 // Header reads a header that occurs once.
-func Header(name string) KeyFunc {
+func Header(name string) Key {
 	must(name != "", "Header needs a name")
 	must(http.CanonicalHeaderKey(name) != "Host", "Header cannot read Host, which net/http keeps in Request.Host: use Host")
 	return describe("Header", name, "the header", func(r *http.Request) (string, error) {
@@ -23,15 +23,15 @@ func Header(name string) KeyFunc {
 }
 
 // IdempotencyKey reads the Idempotency-Key header.
-func IdempotencyKey() KeyFunc {
-	return core.Describe("IdempotencyKey()", `the header "Idempotency-Key"`, func(r *http.Request) (string, error) {
+func IdempotencyKey() Key {
+	return core.KeyOf(func(r *http.Request) (string, error) {
 		return keypart.IdempotencyKey(r.Header.Values("Idempotency-Key"))
-	})
+	}).Describe("IdempotencyKey()", `the header "Idempotency-Key"`)
 }
 
 // PathValue reads a wildcard of the route that net/http's mux has matched, or another
 // router that calls r.SetPathValue.
-func PathValue(name string) KeyFunc {
+func PathValue(name string) Key {
 	MustBeWildcard("PathValue", name)
 	return describe("PathValue", name, "the path value", func(r *http.Request) (string, error) {
 		return Wildcard("PathValue", name, r.PathValue(name), r.Pattern, !hasWildcard(r.Pattern, name))
@@ -40,7 +40,7 @@ func PathValue(name string) KeyFunc {
 
 // Query reads a parameter of the query that occurs once. function is the name of the
 // adapter's function.
-func Query(function, name string) KeyFunc {
+func Query(function, name string) Key {
 	must(name != "", function+" needs a name")
 	return describe(function, name, "the query parameter", func(r *http.Request) (string, error) {
 		values, err := queryValues(r, name)
@@ -62,7 +62,7 @@ func queryValues(r *http.Request, name string) ([]string, error) {
 }
 
 // Cookie reads a cookie that occurs once.
-func Cookie(name string) KeyFunc {
+func Cookie(name string) Key {
 	must(name != "", "Cookie needs a name")
 	return describe("Cookie", name, "the cookie", func(r *http.Request) (string, error) {
 		switch cookies := r.CookiesNamed(name); len(cookies) {
@@ -78,59 +78,59 @@ func Cookie(name string) KeyFunc {
 
 // RemoteIP reads the peer's IP address. RemoteAddr may have no port if a middleware has set
 // it. All spellings of one address are one key.
-func RemoteIP() KeyFunc {
-	return core.Describe("RemoteIP()", "", func(r *http.Request) (string, error) {
+func RemoteIP() Key {
+	return core.KeyOf(func(r *http.Request) (string, error) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil {
 			host = r.RemoteAddr
 		}
 		return keypart.IP(host)
-	})
+	}).Describe("RemoteIP()", "")
 }
 
 // Host reads the host to which the request was sent.
-func Host() KeyFunc {
-	return core.Describe("Host()", `the header "Host"`, func(r *http.Request) (string, error) { return keypart.Host(r.Host) })
+func Host() Key {
+	return core.KeyOf(func(r *http.Request) (string, error) { return keypart.Host(r.Host) }).Describe("Host()", `the header "Host"`)
 }
 
 // BasicUser reads the user name of an Authorization header that occurs once.
-func BasicUser() KeyFunc {
-	return core.Describe("BasicUser()", `the user name in the header "Authorization"`, func(r *http.Request) (string, error) {
+func BasicUser() Key {
+	return core.KeyOf(func(r *http.Request) (string, error) {
 		if n := len(r.Header.Values("Authorization")); n > 1 {
 			return "", keypart.Invalid("given %d times", n)
 		}
 		user, _, _ := r.BasicAuth()
 		return keypart.Text(user)
-	})
+	}).Describe("BasicUser()", `the user name in the header "Authorization"`)
 }
 
 // ContextValue reads a value in the request's context.
-func ContextValue(key any) KeyFunc {
+func ContextValue(key any) Key {
 	must(key != nil, "ContextValue needs a key")
-	return core.Describe(keypart.Call("ContextValue", key), "", func(r *http.Request) (string, error) {
+	return core.KeyOf(func(r *http.Request) (string, error) {
 		return keypart.Value(r.Context().Value(key))
-	})
+	}).Describe(keypart.Call("ContextValue", key), "")
 }
 
 // ContextValueAs reads a value of type T in the request's context with get.
-func ContextValueAs[T any](key any, get func(T) string) KeyFunc {
+func ContextValueAs[T any](key any, get func(T) string) Key {
 	must(key != nil, "ContextValueAs needs a key")
 	must(get != nil, "ContextValueAs needs a function")
-	return core.Describe(keypart.Call("ContextValueAs", key), "", func(r *http.Request) (string, error) {
+	return core.KeyOf(func(r *http.Request) (string, error) {
 		return keypart.As(r.Context().Value(key), get)
-	})
+	}).Describe(keypart.Call("ContextValueAs", key), "")
 }
 
 // Literal returns the same key for every request.
-func Literal(key string) KeyFunc {
+func Literal(key string) Key {
 	must(key != "", "Literal needs a key")
-	return func(*http.Request) (core.RequestKey, error) { return core.NewKey(key), nil }
+	return core.KeyOf(func(*http.Request) (string, error) { return key, nil }).Describe(keypart.Call("Literal", key), "")
 }
 
 // describe names a function and its argument in errors. kind is what the argument names in a
 // request.
-func describe(function, name, kind string, key func(*http.Request) (string, error)) KeyFunc {
-	return core.Describe(keypart.Call(function, name), kind+" "+strconv.Quote(name), key)
+func describe(function, name, kind string, key func(*http.Request) (string, error)) Key {
+	return core.KeyOf(key).Describe(keypart.Call(function, name), kind+" "+strconv.Quote(name))
 }
 
 // must panics with the message if a registration is wrong.

@@ -53,7 +53,7 @@ func TestKeys(t *testing.T) {
 	userID := httpkey.ContextValueAs(userKey{}, func(u *user) string { return u.id })
 
 	for name, test := range map[string]struct {
-		key     httpkey.KeyFunc
+		key     httpkey.Key
 		prepare func(*http.Request)
 		want    string
 		wantErr error
@@ -126,7 +126,7 @@ func TestKeys(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			test.prepare(r)
-			key, err := test.key(r)
+			key, err := test.key.Read(r)
 			check(t, key.Raw(), err, test.want, test.wantErr)
 		})
 	}
@@ -143,10 +143,10 @@ func TestRegistrationPanics(t *testing.T) {
 		"PathValue only signs":   func() { httpkey.PathValue("{}") },
 		"Query":                  func() { httpkey.Query("Query", "") },
 		"Cookie":                 func() { httpkey.Cookie("") },
-		"Form":                   func() { httpkey.Form("") },
-		"JSONField":              func() { httpkey.JSONField("") },
-		"JSONField dots":         func() { httpkey.JSONField("a..b") },
-		"JSONField trailing dot": func() { httpkey.JSONField("a.") },
+		"Form":                   func() { formKey("") },
+		"JSONField":              func() { jsonKey("") },
+		"JSONField dots":         func() { jsonKey("a..b") },
+		"JSONField trailing dot": func() { jsonKey("a.") },
 		"ContextValue":           func() { httpkey.ContextValue(nil) },
 		"ContextValueAs":         func() { httpkey.ContextValueAs(nil, func(string) string { return "" }) },
 		"ContextValueAs getter":  func() { httpkey.ContextValueAs[string](userKey{}, nil) },

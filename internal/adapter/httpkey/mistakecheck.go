@@ -7,7 +7,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A mistake is the error of a key function or a fingerprint that the program has caused. It is
+// A mistake is the error of a key or a fingerprint that the program has caused. It is
 // comparable, and contains nothing from the request.
 type mistake interface {
 	error
@@ -15,8 +15,8 @@ type mistake interface {
 	warning(n adapter.Name) string
 }
 
-// A MistakeCheck warns of mistakes: once of each, so that its memory is bounded by the key
-// functions and the routes of the program. It is safe for concurrent use.
+// A MistakeCheck warns of mistakes: once of each, so that its memory is bounded by the keys
+// and the routes of the program. It is safe for concurrent use.
 type MistakeCheck struct {
 	adapter adapter.Name
 	locker  *core.Locker

@@ -18,10 +18,10 @@ import (
 
 // serve starts a server that reads a key of each request, as a middleware does, and calls
 // the handler.
-func serve(t *testing.T, key httpkey.KeyFunc, handle func(http.ResponseWriter, *http.Request, string, error)) string {
+func serve(t *testing.T, key httpkey.Key, handle func(http.ResponseWriter, *http.Request, string, error)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		k, err := key(r)
+		k, err := key.Read(r)
 		handle(w, r, k.Raw(), err)
 	}))
 	t.Cleanup(server.Close)
@@ -87,7 +87,7 @@ func TestBodyOnAConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			addr := serve(t, httpkey.JSONField("id"),
+			addr := serve(t, jsonKey("id"),
 				func(w http.ResponseWriter, r *http.Request, key string, err error) {
 					if r.URL.Path == "/next" {
 						w.WriteHeader(http.StatusTeapot)
@@ -130,7 +130,7 @@ func TestRefusedBodyOnAConnection(t *testing.T) {
 		for _, closes := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", closed"}[closes], func(t *testing.T) {
 				t.Parallel()
-				addr := serve(t, within(1000, httpkey.JSONField("id")),
+				addr := serve(t, within(1000, jsonKey("id")),
 					func(w http.ResponseWriter, r *http.Request, _ string, err error) {
 						if r.Method != http.MethodPost {
 							t.Errorf("the body came as a request: %.20q %s", r.Method, r.URL)
@@ -157,7 +157,7 @@ func TestRefusedBodyOnAConnection(t *testing.T) {
 // answer instead.
 func TestNoContinueForTooLarge(t *testing.T) {
 	t.Parallel()
-	addr := serve(t, within(10, httpkey.JSONField("id")), func(w http.ResponseWriter, _ *http.Request, key string, err error) {
+	addr := serve(t, within(10, jsonKey("id")), func(w http.ResponseWriter, _ *http.Request, key string, err error) {
 		check(t, key, err, "", core.ErrBodyTooLarge)
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 	})
@@ -184,7 +184,7 @@ func TestNoContinueForTooLarge(t *testing.T) {
 func TestMaxBytesHandler(t *testing.T) {
 	t.Parallel()
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key, err := within(1000, httpkey.JSONField("id"))(r)
+		key, err := within(1000, jsonKey("id")).Read(r)
 		check(t, key.Raw(), err, "", core.ErrBodyTooLarge)
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 	})
@@ -198,7 +198,7 @@ func TestMaxBytesHandler(t *testing.T) {
 
 func TestBrokenBodyOnAConnection(t *testing.T) {
 	t.Parallel()
-	addr := serve(t, within(1000, httpkey.JSONField("id")), func(w http.ResponseWriter, _ *http.Request, key string, err error) {
+	addr := serve(t, within(1000, jsonKey("id")), func(w http.ResponseWriter, _ *http.Request, key string, err error) {
 		check(t, key, err, "", core.ErrInvalidKey)
 		w.WriteHeader(http.StatusBadRequest)
 	})

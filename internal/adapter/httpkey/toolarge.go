@@ -32,13 +32,12 @@ func (e *bodyTooLargeError) Unwrap() []error {
 	return []error{core.ErrBodyTooLarge, e.cause}
 }
 
-// BodyLimit returns the limit in bytes, for core.RefusalOf.
-func (e *bodyTooLargeError) BodyLimit() int64 { return e.limit }
+// MaxBody returns the limit in bytes, for core.RefusalOf.
+func (e *bodyTooLargeError) MaxBody() int64 { return e.limit }
 
-// bodyForKey is ReadBody for a key function, with the limit of LimitBody. reader is the key
-// function as the program calls it.
-func bodyForKey(r *http.Request, reader string) ([]byte, error) {
-	body, err := ReadBody(r, BodyLimit(r))
+// bodyForKey is ReadBody for a key. reader is the key as the program writes it.
+func bodyForKey(r *http.Request, limit int64, reader string) ([]byte, error) {
+	body, err := ReadBody(r, limit)
 	if err == nil && len(body) == 0 && IsConsumed(r) {
 		return nil, Consumed(reader)
 	}

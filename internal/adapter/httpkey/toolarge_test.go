@@ -20,25 +20,25 @@ func TestBodyTooLargeNamesItsLimit(t *testing.T) {
 		return string(body), err
 	}
 	for name, test := range map[string]struct {
-		key    httpkey.KeyFunc
+		key    httpkey.Key
 		within int64 // the limit of http.MaxBytesReader; 0: none
 		length int64 // -1: unknown
 		want   string
 		limit  int64
 	}{
 		"JSONField": {
-			within(5, httpkey.JSONField("a")), 0, 9, `reqlock: body too large: JSONField("a"): over 5 bytes: see core.WithMaxBody`, 5,
+			within(5, jsonKey("a")), 0, 9, `reqlock: body too large: JSONField("a"): over 5 bytes: see core.WithMaxBody`, 5,
 		},
 		"without a length": {
-			within(5, httpkey.JSONField("a")), 0, -1, `reqlock: body too large: JSONField("a"): over 5 bytes: see core.WithMaxBody`, 5,
+			within(5, jsonKey("a")), 0, -1, `reqlock: body too large: JSONField("a"): over 5 bytes: see core.WithMaxBody`, 5,
 		},
 		"Form": {
-			within(5, httpkey.Form("a")), 0, 9, `reqlock: body too large: Form("a"): over 5 bytes: see core.WithMaxBody`, 5,
+			within(5, formKey("a")), 0, 9, `reqlock: body too large: Form("a"): over 5 bytes: see core.WithMaxBody`, 5,
 		},
 		"MaxBytesReader": {
-			httpkey.JSONField("a"), 7, -1, `reqlock: body too large: JSONField("a"): over 7 bytes: see http.MaxBytesReader`, 7,
+			jsonKey("a"), 7, -1, `reqlock: body too large: JSONField("a"): over 7 bytes: see http.MaxBytesReader`, 7,
 		},
-		"ReadBody": {core.Describe("WithMaxBody(5)", "", read), 0, 9, `reqlock: body too large: WithMaxBody(5): over 5 bytes`, 5},
+		"ReadBody": {core.KeyOf(read).Describe("WithMaxBody(5)", ""), 0, 9, `reqlock: body too large: WithMaxBody(5): over 5 bytes`, 5},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"a":"b"}`))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -46,7 +46,7 @@ func TestBodyTooLargeNamesItsLimit(t *testing.T) {
 		if test.within > 0 {
 			r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, test.within)
 		}
-		_, err := test.key(r)
+		_, err := test.key.Read(r)
 		if !errors.Is(err, core.ErrBodyTooLarge) || err.Error() != test.want {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}

@@ -121,7 +121,7 @@ func TestWriteNamesThePartOfTheRequest(t *testing.T) {
 		core.ErrInvalidKey: `A part of the request, by which it is locked, is malformed, too long or given twice: the header "X-Account".`,
 	} {
 		fails := func(string) (string, error) { return "", fmt.Errorf("%w: secret", kind) }
-		_, err := core.Describe(`Header("X-Account")`, `the header "X-Account"`, fails).Read("")
+		_, err := core.KeyOf(fails).Describe(`Header("X-Account")`, `the header "X-Account"`).Read("")
 		w := httptest.NewRecorder()
 		httpreply.Write(w, err)
 		var problem struct{ Detail string }
@@ -144,6 +144,6 @@ func TestWriteNamesTheLimitOfABody(t *testing.T) {
 // A limitedError is a body that is too large, with its limit.
 type limitedError int64
 
-func (limitedError) Error() string      { return "too large" }
-func (limitedError) Unwrap() error      { return core.ErrBodyTooLarge }
-func (e limitedError) BodyLimit() int64 { return int64(e) }
+func (limitedError) Error() string    { return "too large" }
+func (limitedError) Unwrap() error    { return core.ErrBodyTooLarge }
+func (e limitedError) MaxBody() int64 { return int64(e) }

@@ -86,7 +86,7 @@ func TestWaitBeyondTimeoutOfServerIsReported(t *testing.T) {
 	}
 }
 
-// readBody reads the body of a request up to a limit, as key functions do.
+// readBody reads the body of a request up to a limit, as keys do.
 func readBody(limit int64) func(r *http.Request) {
 	return func(r *http.Request) {
 		r.ContentLength = -1

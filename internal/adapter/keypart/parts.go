@@ -8,14 +8,14 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// OfParts returns the key that a middleware's key function returns for these values of a
-// request: the value itself, or the key of core.Join if there are several. A value in double
+// OfParts returns the key that the Key of a middleware reads from a request with these
+// values: the value itself, or the key of core.Join if there are several. A value in double
 // quotes is an Idempotency-Key in the quoted form, and counts without its quotes.
 func OfParts(parts []string) (string, error) {
 	if len(parts) == 0 {
 		return "", errors.New("no part of the key is given")
 	}
-	keys := make([]core.KeyFunc[struct{}], len(parts))
+	keys := make([]core.Key[struct{}], len(parts))
 	for i, part := range parts {
 		key, err := partKey(part)
 		if err == nil && key == "" {
@@ -27,7 +27,7 @@ func OfParts(parts []string) (string, error) {
 		if len(parts) == 1 {
 			return key, nil
 		}
-		keys[i] = core.Of(func(struct{}) string { return key })
+		keys[i] = core.Getter(func(struct{}) string { return key })
 	}
 	joined, err := core.Join(keys...).Read(struct{}{})
 	return joined.Raw(), err

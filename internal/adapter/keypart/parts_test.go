@@ -9,21 +9,21 @@ import (
 	"github.com/reqlock/reqlock/internal/adapter/keypart"
 )
 
-// The parts make the key that the key functions of a middleware make.
+// The parts make the key that the key of a middleware reads.
 func TestKeyOfParts(t *testing.T) {
 	t.Parallel()
-	value := func(text string) core.KeyFunc[struct{}] { return core.Of(func(struct{}) string { return text }) }
+	value := func(text string) core.Key[struct{}] { return core.Getter(func(struct{}) string { return text }) }
 	for name, test := range map[string]struct {
 		parts []string
-		key   core.KeyFunc[struct{}]
+		key   core.Key[struct{}]
 	}{
 		"one":               {[]string{"42"}, value("42")},
 		"joined":            {[]string{"ada", "4:2"}, core.Join(value("ada"), value("4:2"))},
 		"quoted":            {[]string{`"8e03"`}, value("8e03")},
 		"quoted and joined": {[]string{"ada", `"8e\"03";a=1`}, core.Join(value("ada"), value(`8e"03`))},
-		"named":             {[]string{"account:42"}, core.Named("account", value("42"))},
+		"named":             {[]string{"account:42"}, value("42").Named("account")},
 	} {
-		want, err := test.key(struct{}{})
+		want, err := test.key.Read(struct{}{})
 		if err != nil {
 			t.Fatal(err)
 		}

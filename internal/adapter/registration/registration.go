@@ -25,37 +25,51 @@ func View(n adapter.Name, middleware string, kind bridge.Middleware, l *core.Loc
 	return view.(*core.Locker), nil //nolint:forcetypeassert // see bridge
 }
 
-// KeyOf makes a KeyFunc from the key function of a middleware. It panics if the Locker or the
-// key function is nil.
-func KeyOf[R any, K string | core.RequestKey](n adapter.Name, middleware string, l *core.Locker, key func(R) (K, error)) core.KeyFunc[R] {
-	Must(n, l != nil, middleware+" needs a locker")
-	Must(n, key != nil, middleware+" needs a key function")
-	return core.Func(key)
-}
-
-// Also returns the option Also of an adapter, which adds key functions. It panics if there is none,
-// or if one is nil.
-func Also[R any, F ~func(R) (K, error), K string | core.RequestKey](n adapter.Name, keys []F) core.Option {
-	Must(n, len(keys) > 0, "Also needs a key function")
-	more := make([]core.KeyFunc[R], len(keys))
-	for i, key := range keys {
-		Must(n, key != nil, "Also got a nil key function")
-		more[i] = core.Func((func(R) (K, error))(key))
+// LockView is View for a middleware that locks. The error is also that of a Locker or a key that
+// does not fit.
+func LockView[R any](
+	n adapter.Name, middleware string, kind bridge.Middleware, l *core.Locker, key core.Key[R], opts []core.Option,
+) (*core.Locker, error) {
+	if err := check(n, middleware, l, key); err != nil {
+		return nil, err
 	}
-	return bridge.NewOption(also(n), bridge.Locks, func(old any) any {
-		before, _ := old.([]core.KeyFunc[R])
-		return slices.Concat(before, more)
-	}).(core.Option)
+	view, err := View(n, middleware, kind, l, opts)
+	about := bridge.AboutOf(key)
+	limitsBody := func(opt core.Option) bool { return bridge.NameOf(opt) == "WithMaxBody" }
+	switch {
+	case err != nil:
+		return nil, err
+	case about.NeedsWait && view.MaxWait() == 0:
+		return nil, n.Errorf("SharedWhen needs core.WithWait above 0: without it, reads can refuse a write for ever")
+	case !about.ReadsBody && slices.ContainsFunc(opts, limitsBody):
+		return nil, n.Errorf("core.WithMaxBody has no effect on %s, whose key does not read the body: leave it out", middleware)
+	}
+	return view, nil
 }
 
-// AlsoOf returns the key functions of Also that a Locker has.
-func AlsoOf[R any](n adapter.Name, l *core.Locker) []core.KeyFunc[R] {
-	keys, _ := bridge.SettingsOf(l).Own[also(n)].([]core.KeyFunc[R])
-	return keys
+// CheckOnce returns an error if a Locker or a key does not fit a middleware of idempotent requests.
+func CheckOnce[R any](n adapter.Name, middleware string, l *core.Locker, key core.Key[R]) error {
+	if err := check(n, middleware, l, key); err != nil {
+		return err
+	}
+	switch about := bridge.AboutOf(key); {
+	case about.Several:
+		return n.Errorf("%s has one key: to lock several keys of core.All, put a middleware that locks behind it", middleware)
+	case about.HasLimit:
+		return n.Errorf("%s needs a key without Permits and Shared: a request has its key alone", middleware)
+	}
+	return nil
 }
 
-func also(n adapter.Name) bridge.OwnOption {
-	return bridge.OwnOption{Adapter: string(n), Option: "Also"}
+// check returns an error if the Locker of a middleware is nil, or its key the zero Key.
+func check[R any](n adapter.Name, middleware string, l *core.Locker, key core.Key[R]) error {
+	switch {
+	case l == nil:
+		return n.Errorf("%s needs a locker", middleware)
+	case bridge.AboutOf(key) == nil:
+		return n.Errorf("%s needs a key", middleware)
+	}
+	return nil
 }
 
 // Fingerprint returns the function of WithFingerprint that a Locker has, for requests of the type R.

@@ -1,39 +1,56 @@
 package registration_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
-// The key functions of several Also add up, also those of a Locker and of its view. Those of
-// another adapter do not count.
-func TestAlsoAddsUp(t *testing.T) {
+// A key that does not fit its middleware is refused.
+func TestKeyFitsItsMiddleware(t *testing.T) {
 	t.Parallel()
-	key := func(r string) (string, error) { return r, nil }
-	two := registration.Also[string]("somelock", []func(string) (string, error){key, key})
-	locks := locktest.New(t, two).Locker
-	if n := len(registration.AlsoOf[string]("somelock", locks.With(two, two))); n != 6 {
-		t.Errorf("%d key functions", n)
+	const self = "somelock"
+	locks := adaptertest.UnusedLocker(t)
+	key := core.Getter(strings.Clone)
+	body := adapter.BodyKey("Body()", "", func(r string, _ int64) (string, error) { return r, nil })
+	read := key.SharedWhen(func(string) bool { return true })
+	lock := func(key core.Key[string], opts ...core.Option) error {
+		_, err := registration.LockView(self, "Middleware", bridge.HTTPLock, locks, key, opts)
+		return err
 	}
-	if n := len(registration.AlsoOf[string]("somelock", locks)) + len(registration.AlsoOf[string]("otherlock", locks)); n != 2 {
-		t.Errorf("the Locker has %d key functions", n)
+	once := func(key core.Key[string]) error { return registration.CheckOnce(self, "Idempotent", locks, key) }
+	for name, test := range map[string]struct {
+		err  error
+		want string // "": accepted
+	}{
+		"zero Key":                {lock(core.Key[string]{}), "Middleware needs a key"},
+		"All":                     {lock(core.All(key, key)), ""},
+		"SharedWhen":              {lock(read), "SharedWhen needs core.WithWait above 0"},
+		"SharedWhen, WithWait":    {lock(read, core.WithWait(time.Second)), ""},
+		"no body":                 {lock(key, core.WithMaxBody(1)), "core.WithMaxBody has no effect on Middleware"},
+		"a body in All":           {lock(core.All(key, body.Named("a")), core.WithMaxBody(1)), ""},
+		"once, zero Key":          {once(core.Key[string]{}), "Idempotent needs a key"},
+		"once, All":               {once(core.All(key)), "Idempotent has one key"},
+		"once, Permits":           {once(core.First(key, key.Permits(2))), "Idempotent needs a key without Permits and Shared"},
+		"once, SharedWhen":        {once(read), "Idempotent needs a key without Permits and Shared"},
+		"once, one that has none": {once(core.Join(key, body)), ""},
+	} {
+		if (test.err == nil) != (test.want == "") || test.err != nil && !strings.HasPrefix(test.err.Error(), "reqlock: "+self+": "+test.want) {
+			t.Errorf("%s: %v, want %q", name, test.err, test.want)
+		}
 	}
 }
 
-func TestPanics(t *testing.T) {
+func TestMustPanics(t *testing.T) {
 	t.Parallel()
-	for want, register := range map[string]func(){
-		"reqlock: somelock: no":       func() { registration.Must("somelock", false, "no") },
-		"Also needs a key function":   func() { registration.Also[string]("somelock", []core.KeyFunc[string](nil)) },
-		"Also got a nil key function": func() { registration.Also[string]("somelock", []core.KeyFunc[string]{nil}) },
-	} {
-		adaptertest.WantPanic(t, register, want)
-	}
+	adaptertest.WantPanic(t, func() { registration.Must("somelock", false, "no") }, "reqlock: somelock: no")
 }

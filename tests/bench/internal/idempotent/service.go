@@ -100,7 +100,7 @@ func (s *testService) serveHTTP(ctx context.Context, listener net.Listener, isGi
 	})
 	server := &http.Server{Handler: s.httpHandler(locks, idempotent), ReadHeaderTimeout: time.Minute}
 	if isGin {
-		server.Handler = s.ginHandler(locks, idempotent)
+		server.Handler = s.ginHandler(locks, idempotent) //nolint:contextcheck // a request brings its own
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

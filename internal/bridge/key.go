@@ -1,0 +1,77 @@
+package bridge
+
+import "context"
+
+// A Node is the inside of a core.Key[R].
+type Node[R any] struct {
+	// Read reads the key of one request. It is nil for several keys.
+	Read func(Env, R) (RequestKey, error)
+	// All are the keys of core.All.
+	All []Node[R]
+	// About says what the key reads, without running it. It is nil in the zero Key.
+	About *About
+}
+
+// DefaultMaxBody is core.WithMaxBody if it is not set: 1 MiB.
+const DefaultMaxBody int64 = 1 << 20
+
+// An Env is what reading a key needs beside the request.
+type Env struct {
+	MaxBody int64 // of core.WithMaxBody
+}
+
+// A RequestKey is the inside of a core.RequestKey.
+type RequestKey struct {
+	Raw  string
+	Name string // "" unless Named has set it; never part of the key
+	// Limit is that of Permits, Shared or SharedWhen, if HasLimit is true.
+	Limit    int
+	HasLimit bool
+}
+
+// An About says what a core.Key reads.
+type About struct {
+	Text string // how a program writes the key
+	// Call and Part describe the key in errors: how a program calls it, and what a client has to
+	// mend. An empty Call leaves that to the parts.
+	Call, Part string
+	Tags       []any // of adapter.Tag, those of the parts included
+	NeedsWait  bool  // it has SharedWhen
+	HasLimit   bool  // it has Permits, Shared or SharedWhen
+	ReadsBody  bool
+	Several    bool // it is several keys of All
+}
+
+// A Bound is a core.Key with the core.Locker of its middleware.
+type Bound[R any] struct {
+	// Read reads the keys of a request. It takes no lock, and reports nothing.
+	Read func(R) Reading
+	// Enter takes the locks of the keys that were read, as core.Enter does.
+	Enter func(context.Context, Reading) (locked context.Context, release func(), err error)
+	// ReadOne reads the key of an idempotent request. An error is reported.
+	ReadOne func(context.Context, R) (RequestKey, error)
+	// Begin begins an attempt, a *core.Attempt, at the request with this key on an endpoint. It is
+	// core.Locker.Begin with the name of the key.
+	Begin func(ctx context.Context, key RequestKey, method, route string, fingerprint []byte) (attempt any, err error)
+	// Refuse reports that a request is refused because its fingerprint cannot be read.
+	Refuse func(context.Context, error)
+}
+
+// A Reading is what the keys of a request are, or the error of reading them.
+type Reading struct {
+	Keys []RequestKey
+	Err  error
+}
+
+var (
+	// NodeOf returns the Node[R] of a core.Key[R].
+	NodeOf func(key any) (node any)
+	// KeyOf returns the core.Key[R] of a Node[R]. like is any core.Key[R].
+	KeyOf func(like, node any) (key any)
+	// AboutOf returns what a core.Key reads, or nil for the zero Key.
+	AboutOf func(key any) *About
+	// Bind returns the *Bound[R] of a *core.Locker and a core.Key[R].
+	Bind func(locker, key any) (bound any)
+	// DescribeError returns the error of reading a request as that of a key with this description.
+	DescribeError func(err error, call, part string) error
+)
