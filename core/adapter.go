@@ -1,10 +1,10 @@
 package core
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/reqlock/reqlock/internal/bridge"
 )
@@ -22,7 +22,21 @@ func init() { //nolint:gochecknoinits // see package bridge
 		return l.(*Locker).viewFor(adapter, middleware, kind, opts.([]Option))
 	}
 	bridge.SettingsOf = func(l any) *bridge.Settings { return &l.(*Locker).settings.requests }
+	bridge.FactsOf = func(l any) bridge.Facts {
+		locks := l.(*Locker)
+		return bridge.Facts{
+			MaxWait: locks.waitOr(0), FailsOpen: locks.settings.failOpen,
+			KeepsRecords: locks.backend.keepsRecords(), SharesLocks: locks.settings.limit.IsShared(),
+		}
+	}
+	bridge.Decision = func(a any) int32 { return int32(a.(*Attempt).decided()) }
+	bridge.MaxAnswer = func(a any) int { return a.(*Attempt).locker.settings.maxAnswer }
+	bridge.CommitOwned = func(ctx context.Context, a any, answer []byte) error { return a.(*Attempt).commitOwned(ctx, answer) }
+	bridge.CutOff = func(a any, cause error, aborted bool) error { return a.(*Attempt).cutOff(cause, aborted) }
 	bridge.CheckOptions = func(l, opts any) error { return l.(*Locker).checkOptions(opts.([]Option)) }
+	bridge.UnwrapContext = func(unwrap func(context.Context) (context.Context, bool)) {
+		requestContexts = append(requestContexts, unwrap)
+	}
 	bridge.CheckName = checkName
 	bridge.Warn = func(l, subject any, err error) { l.(*Locker).warn(subject, err) }
 }
@@ -83,8 +97,3 @@ func (l *Locker) warn(subject any, err error) {
 		l.settings.notify(Event{Kind: Warned, Err: err})
 	}
 }
-
-// MaxWait returns how long Enter, Begin and the middlewares wait for a lock that is held: the
-// duration of WithWait, or 0 if it is not set. An adapter can compare it with the timeouts of
-// its server.
-func (l *Locker) MaxWait() time.Duration { return l.waitOr(0) }

@@ -68,7 +68,7 @@ func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*At
 
 // begin is Begin for a key with a name.
 func (l *Locker) begin(ctx context.Context, key lockKey, fingerprint []byte) (*Attempt, error) {
-	if !l.KeepsRecords() {
+	if !l.backend.keepsRecords() {
 		return nil, errNoRecords
 	}
 	if err := checkKey(key.Raw); err != nil {
@@ -150,13 +150,9 @@ func (a *Attempt) Number() int {
 // finds the Attempt.
 func (a *Attempt) Lease() *Lease { return a.lease }
 
-// MaxAnswer returns the size in bytes of the largest record that Commit stores: see
-// WithMaxAnswer.
-func (a *Attempt) MaxAnswer() int { return a.locker.settings.maxAnswer }
-
 // Commit ends the attempt: the request is done, and record is its answer. Later requests
 // with the key get the record, for the time of WithRetention. A record of more than
-// MaxAnswer bytes is not stored; then Commit does what Done does.
+// WithMaxAnswer bytes is not stored; then Commit does what Done does.
 //
 // Commit is retried for 2 s, even if ctx ends. ctx limits only how long the caller waits. An
 // attempt that has lost its lease is committed too, unless another attempt has begun since.
@@ -175,24 +171,24 @@ func (a *Attempt) MaxAnswer() int { return a.locker.settings.maxAnswer }
 // processes, as after a crash, see WithRerunUnknown. It is ctx's error if ctx ended first. If
 // the Attempt is a replay, there is another error.
 func (a *Attempt) Commit(ctx context.Context, record []byte) error {
-	if len(record) <= a.MaxAnswer() {
+	if len(record) <= a.locker.settings.maxAnswer {
 		record = bytes.Clone(record)
 	}
-	return a.CommitOwned(ctx, record)
+	return a.commitOwned(ctx, record)
 }
 
-// CommitOwned is Commit without a copy of the record, whose bytes the caller must not change any
-// more. It is for an adapter of your own that has just encoded an answer.
-func (a *Attempt) CommitOwned(ctx context.Context, record []byte) error {
-	if len(record) > a.MaxAnswer() {
+// commitOwned is Commit without a copy of the record, whose bytes the caller must not change any
+// more.
+func (a *Attempt) commitOwned(ctx context.Context, record []byte) error {
+	if len(record) > a.locker.settings.maxAnswer {
 		return a.Done(ctx)
 	}
-	return a.end(ctx, engine.Commit, record)
+	return a.end(ctx, engine.EndCommit, record)
 }
 
 // Done ends the attempt as Commit does, but stores no answer: later requests with the key
 // get ErrUnreplayable. It returns the same errors as Commit.
-func (a *Attempt) Done(ctx context.Context) error { return a.end(ctx, engine.Seal, nil) }
+func (a *Attempt) Done(ctx context.Context) error { return a.end(ctx, engine.EndDone, nil) }
 
 // Abort ends the attempt as if it had not begun: the next request with the key runs.
 // Exception: if an earlier attempt died (see Number), the next request gets what
@@ -205,7 +201,7 @@ func (a *Attempt) Done(ctx context.Context) error { return a.end(ctx, engine.Sea
 // ErrUnavailable in this process, and ErrOutcomeUnknown in another one. If Redis never accepts
 // it, all processes return ErrOutcomeUnknown. Otherwise the error is ctx's error, or the error for a
 // replay, as for Commit.
-func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.Abort, nil) }
+func (a *Attempt) Abort(ctx context.Context) error { return a.end(ctx, engine.EndAbort, nil) }
 
 // Unknown ends the attempt as a crash would: the outcome of the request is unknown, and the
 // observers get OutcomeUnknown. WithRerunUnknown says what later requests with the key get.
@@ -222,14 +218,13 @@ func (a *Attempt) Unknown(ctx context.Context, cause error) error {
 	if a.lease != nil && a.outer == nil {
 		a.lease.hold.SetCause(cause)
 	}
-	return a.end(ctx, engine.Interrupt, nil)
+	return a.end(ctx, engine.EndUnknown, nil)
 }
 
-// CutOff returns the refusal for the client of a handler that has given no answer because its
+// cutOff returns the refusal for the client of a handler that has given no answer because its
 // context had ended, with that cause. It is what a copy gets: ErrOutcomeUnknown. If the attempt was
 // aborted, so that a copy runs, it is ErrUnavailable with a RetryAfter, or ErrClosed after Close.
-// It is for an adapter of your own.
-func (a *Attempt) CutOff(cause error, aborted bool) *Error {
+func (a *Attempt) cutOff(cause error, aborted bool) *Error {
 	e := &Error{Kind: ErrOutcomeUnknown}
 	if aborted {
 		e.Kind, e.RetryAfter = ErrUnavailable, a.locker.settings.retryAfter
@@ -257,7 +252,12 @@ func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) 
 var errNotRunning = errors.New("reqlock: the attempt has an answer and does not run")
 
 // AttemptFromContext returns the attempt of the context, and true if there is one. If there
-// are several, it returns the innermost attempt.
+// are several, it returns the innermost attempt. It also finds the attempt of the request to which
+// a *gin.Context belongs:
+//
+//	if attempt, ok := core.AttemptFromContext(ctx); ok {
+//		attempt.Decide(core.EndUnknown)
+//	}
 func AttemptFromContext(ctx context.Context) (*Attempt, bool) {
 	lease, _ := LeaseFromContext(ctx)
 	a := attemptOf(lease)

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 func testAttempt(t *testing.T, servers *deployment) {
 	locks, other := servers.newLocker(t, servers.Client(t)), servers.newLocker(t, servers.Client(t))
 	a := begin(t, locks, "order")
-	if a.Number() != 1 || a.Lease() == nil || a.Lease().Key() != "i:order" || a.MaxAnswer() != 1<<20 {
-		t.Errorf("attempt %d under %v, up to %d bytes", a.Number(), a.Lease(), a.MaxAnswer())
+	if a.Number() != 1 || a.Lease() == nil || a.Lease().Key() != "i:order" || bridge.MaxAnswer(a) != 1<<20 {
+		t.Errorf("attempt %d under %v, up to %d bytes", a.Number(), a.Lease(), bridge.MaxAnswer(a))
 	}
 	inner, ok := core.AttemptFromContext(a.Lease().Context())
 	if !ok || inner != a {
@@ -45,7 +46,7 @@ func testReplayedAttemptCannotBeEnded(t *testing.T, servers *deployment) {
 	noError(t, begin(t, locks, "k").Commit(t.Context(), nil))
 	a, err := locks.Begin(t.Context(), "k", []byte("f"))
 	noError(t, err)
-	if a.Lease() != nil || a.Number() != 0 || a.Decision() != core.EndUndecided {
+	if a.Lease() != nil || a.Number() != 0 || core.Ending(bridge.Decision(a)) != core.EndUndecided {
 		t.Errorf("lease %v, attempt %d", a.Lease(), a.Number())
 	}
 	for name, end := range map[string]func(context.Context) error{"done": a.Done, "abort": a.Abort, "unknown": func(ctx context.Context) error { return a.Unknown(ctx, nil) }} {
@@ -67,7 +68,7 @@ func testEndingsOfAnAttempt(t *testing.T, servers *deployment) {
 		"abort":   {(*core.Attempt).Abort, nil},
 		"unknown": {func(a *core.Attempt, ctx context.Context) error { return a.Unknown(ctx, nil) }, core.ErrOutcomeUnknown},
 		"a record over the limit": {func(a *core.Attempt, ctx context.Context) error {
-			return a.Commit(ctx, bytes.Repeat([]byte("x"), a.MaxAnswer()+1))
+			return a.Commit(ctx, bytes.Repeat([]byte("x"), bridge.MaxAnswer(a)+1))
 		}, core.ErrUnreplayable},
 	}
 	for name, test := range tests {
@@ -105,8 +106,8 @@ func testNestedAttemptIsPartOfTheOuter(t *testing.T, servers *deployment) {
 		t.Error("the context of the inner attempt does not carry the attempt")
 	}
 	inner.Decide(core.EndUnknown)
-	if outer.Decision() != core.EndUnknown || inner.Decision() != core.EndUnknown {
-		t.Errorf("decided %v outside, %v inside", outer.Decision(), inner.Decision())
+	if core.Ending(bridge.Decision(outer)) != core.EndUnknown || core.Ending(bridge.Decision(inner)) != core.EndUnknown {
+		t.Errorf("decided %v outside, %v inside", core.Ending(bridge.Decision(outer)), core.Ending(bridge.Decision(inner)))
 	}
 	noError(t, inner.Commit(t.Context(), []byte("inner")))
 	wantError(t, errorOf(locks.Begin(ctx, "k", []byte("f"))), core.ErrBusy)
@@ -122,7 +123,7 @@ func TestNoAttemptInContext(t *testing.T) {
 	}
 	var none *core.Attempt
 	none.Decide(core.EndUnknown)
-	if none.Decision() != core.EndUndecided {
+	if core.Ending(bridge.Decision(none)) != core.EndUndecided {
 		t.Error("a nil attempt is decided")
 	}
 	locks := newLocker(t, redistest.Reuse(t).Client(t))
@@ -138,21 +139,6 @@ func TestKeysOfAttempts(t *testing.T) {
 		wantError(t, errorOf(locks.Begin(t.Context(), key, nil)), want)
 		wantError(t, locks.Resolve(t.Context(), key, core.NotDone(), anAttempt(t)), want)
 		wantError(t, errorOf(locks.ReadRecord(t.Context(), key)), want)
-	}
-	keys := map[string]bool{}
-	for _, parts := range [][3]string{
-		{"POST", "/a", "k"},
-		{"PATCH", "/a", "k"},
-		{"POST", "/b", "k"},
-		{"POST", "/a", "l"},
-		{"POST", "/ak", ""},
-		{"POST/", "a", "k"},
-		{"", "POST/a", "k"},
-	} {
-		keys[core.EndpointKey(parts[0], parts[1], parts[2])] = true
-	}
-	if len(keys) != 7 {
-		t.Errorf("7 endpoints and keys make %d keys", len(keys))
 	}
 }
 

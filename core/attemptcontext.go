@@ -45,7 +45,7 @@ func (a *Attempt) parentOf(ctx context.Context) context.Context {
 	if ctx.Done() == nil {
 		return parent // the caller has detached the context from those leases
 	}
-	outer, _ := LeaseFromContext(ctx)
+	outer, _ := leaseOf(ctx)
 	for ; outer != nil; outer = outer.parent {
 		within := outer.hold.Nest(parent)
 		if within == nil { // that lease has ended

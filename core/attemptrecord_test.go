@@ -7,6 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -126,7 +127,7 @@ func TestNoEffectEnds(t *testing.T) {
 		for _, decided := range test.decided {
 			attempt.Decide(decided)
 		}
-		if got := attempt.Decision(); got != test.want {
+		if got := core.Ending(bridge.Decision(attempt)); got != test.want {
 			t.Errorf("%v: %v, want %v", test.decided, got, test.want)
 		}
 		noError(t, attempt.Abort(t.Context()))

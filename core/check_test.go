@@ -85,15 +85,15 @@ func TestDocumentedRightsSufficeForAttempts(t *testing.T) {
 	setUser(t, server.Client(t), "alice", redistest.Rights, "")
 	locks := newLocker(t, server.Client(t, as("alice", "secret")), patient)
 	for name, end := range map[string]func(*core.Attempt) error{
-		"commit":    func(a *core.Attempt) error { return a.Commit(t.Context(), []byte("done")) },
-		"seal":      func(a *core.Attempt) error { return a.Done(t.Context()) },
-		"abort":     func(a *core.Attempt) error { return a.Abort(t.Context()) },
-		"interrupt": func(a *core.Attempt) error { return a.Unknown(t.Context(), nil) },
+		"commit":  func(a *core.Attempt) error { return a.Commit(t.Context(), []byte("done")) },
+		"done":    func(a *core.Attempt) error { return a.Done(t.Context()) },
+		"abort":   func(a *core.Attempt) error { return a.Abort(t.Context()) },
+		"unknown": func(a *core.Attempt) error { return a.Unknown(t.Context(), nil) },
 	} {
 		if err := end(begin(t, locks, name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	wantReplay(t, locks, "commit", "done")
-	wantError(t, forget(t, locks, "seal"), core.ErrChanged)
+	wantError(t, forget(t, locks, "done"), core.ErrChanged)
 }

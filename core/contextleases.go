@@ -12,9 +12,16 @@ import "context"
 //
 // The methods of a nil Lease do nothing, and its Fence is 0. All entries are nil if the
 // request runs without its locks by WithFailOpen. A lock of a single key has one entry.
-// LeasesFromContext returns nil if the context is not under a lock of reqlock.
+// It also finds the leases of the request to which a *gin.Context belongs. It returns nil if the
+// context is not under a lock of reqlock.
 func LeasesFromContext(ctx context.Context) []*Lease {
-	switch found := ctx.Value(leasesKey{}).(type) {
+	found := ctx.Value(leasesKey{})
+	if found == nil {
+		if request := requestContext(ctx); request != nil {
+			found = request.Value(leasesKey{})
+		}
+	}
+	switch found := found.(type) {
 	case *Lease:
 		return []*Lease{found}
 	case *LeaseSet:
@@ -26,7 +33,7 @@ func LeasesFromContext(ctx context.Context) []*Lease {
 	}
 }
 
-// leasesKey is the key, among the values of a context, of what Leases reads.
+// leasesKey is the key, among the values of a context, of what LeasesFromContext reads.
 type leasesKey struct{}
 
 // A setContext is the context of several leases.

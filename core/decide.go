@@ -53,8 +53,8 @@ const (
 	effectBegun  = 1 << 9 // another decision came after it that says more than that, or EndUnknown
 )
 
-// Decision returns the handler's decision, or EndUndecided if there is none.
-func (a *Attempt) Decision() Ending {
+// decided returns the handler's decision, or EndUndecided if there is none.
+func (a *Attempt) decided() Ending {
 	for a != nil && a.outer != nil {
 		a = a.outer
 	}

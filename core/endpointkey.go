@@ -4,17 +4,62 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"strings"
+
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
-// EndpointKey returns the key that the Idempotent middlewares give to Begin. ReadRecord and
-// Resolve take it. It is for an adapter of your own: the functions EndpointKey of the adapters
-// make the key from what a client has sent. For HTTP, the arguments are the method, the pattern
-// of the route as the framework writes it, and the key that the middleware's Key reads.
-// For gRPC they are "", the full method, and the key.
+// EndpointKey returns the key under which ReadRecord and Resolve find a request of an Idempotent
+// middleware, from what its client sent:
+//
+//	key, err := core.EndpointKey("POST", "POST /payments", "ada", "8e03978e-40d5-43e8") // net/http
+//	key, err := core.EndpointKey("POST", "/payments", "ada", "8e03978e-40d5-43e8")      // Gin, Echo
+//	key, err := core.EndpointKey("", "/bank.Bank/Transfer", "ada", "8e03978e-40d5-43e8") // gRPC
+//
+// method is the method of the HTTP request, and route the route as the framework reports it: the
+// pattern of net/http, the path of Gin and Echo as it was registered, the full method of an RPC.
+// If a pattern of net/http has a method, method may be "". A pattern of net/http that ends in a
+// slash is followed by a space and the path. A prefix that http.StripPrefix has removed stands
+// directly before the route; then method is needed.
+//
+// parts are the values that the Key read from the request: one value, or one for each argument of
+// Join, in that order. An Idempotency-Key may have its quotes, as the client sent it. For a Key
+// with Named around one value, the part is the name, a colon and the value; for Hashed and HMAC, it
+// is the digest. For a Join with a name, the only part is the name, a colon and the joined key. The
+// log line of an unknown outcome has the whole key, so that EndpointKey is not needed there.
 //
 // The result is a digest. So the client's key cannot be read by accident in Redis, and the
-// same key on two endpoints makes two keys.
-func EndpointKey(method, route, key string) string {
+// same key on two endpoints makes two keys. The error says which argument is wrong. It is ErrNoKey
+// for an empty part, and ErrInvalidKey for a malformed Idempotency-Key.
+func EndpointKey(method, route string, parts ...string) (string, error) {
+	if own, _, found := strings.Cut(route, " "); found && !strings.Contains(own, "/") {
+		if method != "" && !strings.EqualFold(method, own) {
+			return "", fmt.Errorf("reqlock: EndpointKey: the pattern %q has another method than %q", route, method)
+		}
+		method = own
+	}
+	switch {
+	case route == "":
+		return "", fmt.Errorf("reqlock: EndpointKey: the route is empty")
+	case method == "" && !isFullMethod(route):
+		return "", fmt.Errorf("reqlock: EndpointKey: the method is empty, and %q is no full method of an RPC, such as /bank.Bank/Transfer", route)
+	case strings.ContainsAny(method, "/ "):
+		return "", fmt.Errorf("reqlock: EndpointKey: %q is no method: the arguments are method, route, parts of the key", method)
+	}
+	key, err := keytext.OfParts(parts)
+	if err != nil {
+		return "", fmt.Errorf("reqlock: EndpointKey: %w", err)
+	}
+	return endpointKey(strings.ToUpper(method), route, key), nil
+}
+
+// isFullMethod reports whether a route has the form of a full method of an RPC.
+func isFullMethod(route string) bool {
+	return strings.HasPrefix(route, "/") && strings.Count(route, "/") == 2 && !strings.HasSuffix(route, "/")
+}
+
+// endpointKey returns the key of the attempts at a request whose Key has read this key.
+func endpointKey(method, route, key string) string {
 	digest := sha256.New()
 	for _, part := range [...]string{"1", method, route, key} {
 		fmt.Fprintf(digest, "%d:%s", len(part), part)

@@ -31,14 +31,18 @@ import (
 // locked. Enter panics for the zero Key.
 func Enter[R any](ctx context.Context, l *Locker, r R, key Key[R]) (locked context.Context, release func(), err error) {
 	must(key.node.About != nil, "Enter needs a key")
-	var few [4]lockKey // avoids an allocation for most requests
-	keys, err := readKeys(l, key.node, few[:0], r)
-	return l.enterRead(ctx, keys, err)
+	return enterUnless(ctx, l, r, key, new(bool))
 }
 
-// enterRead takes the locks of a request whose keys were read, or refuses it with the error of that.
-func (l *Locker) enterRead(ctx context.Context, keys []lockKey, err error) (context.Context, func(), error) {
-	if err != nil {
+// enterUnless is Enter, unless drop is true after the keys were read: then it takes no lock, reports
+// nothing, and returns a nil release.
+func enterUnless[R any](ctx context.Context, l *Locker, r R, key Key[R], drop *bool) (context.Context, func(), error) {
+	var few [4]lockKey // avoids an allocation for most requests
+	keys, err := readKeys(l, key.node, few[:0], r)
+	switch {
+	case *drop:
+		return ctx, nil, nil
+	case err != nil:
 		l.observeUnread(ctx, err, false)
 		return ctx, nothing, err
 	}
@@ -48,8 +52,8 @@ func (l *Locker) enterRead(ctx context.Context, keys []lockKey, err error) (cont
 // readKeys reads the keys of a request, and adds them to keys. A key that takes no lock is a zero
 // lockKey. The error refuses the request.
 func readKeys[R any](l *Locker, node bridge.Node[R], keys []lockKey, r R) ([]lockKey, error) {
-	if node.About.NeedsWait && l.MaxWait() == 0 {
-		return nil, KeyError(errNeedWait)
+	if node.About.NeedsWait && l.waitOr(0) == 0 {
+		return nil, asKeyError(errNeedWait)
 	}
 	env := l.env()
 	all := node.All
@@ -74,7 +78,7 @@ func (l *Locker) env() bridge.Env {
 func readKey[R any](node bridge.Node[R], env bridge.Env, keys []lockKey, r R) ([]lockKey, error) {
 	key, err := readNode(node, env, r)
 	if err != nil && !errors.Is(err, ErrSkip) {
-		return nil, KeyError(err)
+		return nil, asKeyError(err)
 	}
 	return append(keys, key), nil
 }

@@ -3,6 +3,8 @@ package core
 import (
 	"errors"
 	"time"
+
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // The kinds of error that reqlock returns. Test for them with errors.Is. The caller gets
@@ -23,10 +25,10 @@ var (
 
 	// ErrNoKey says that the key of the request is empty or missing. A request without a
 	// key never runs without a lock. Such requests do not share one lock either.
-	ErrNoKey = errors.New("reqlock: no key")
+	ErrNoKey = kind.ErrNoKey
 	// ErrInvalidKey says that the key cannot be used: it is too long, has control
 	// characters, was given twice, or has a type that cannot be a key.
-	ErrInvalidKey = errors.New("reqlock: invalid key")
+	ErrInvalidKey = kind.ErrInvalidKey
 	// ErrBodyTooLarge says that the body is larger than the limit of a key that
 	// reads it. An error that wraps it may name the limit by a method MaxBody() int64,
 	// which the client gets.

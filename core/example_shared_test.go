@@ -37,7 +37,7 @@ func ExampleKey_SharedWhen() {
 	locks, end := newExample()
 	defer end()
 	ctx := context.Background()
-	locks = locks.With(core.WithWait(10 * time.Millisecond)) // a writer needs a wait
+	locks = locks.With(core.WithWait(200 * time.Millisecond)) // a writer needs a wait
 
 	type request struct{ account, action string }
 	reads := func(r request) bool { return r.action == "read" }
@@ -46,7 +46,8 @@ func ExampleKey_SharedWhen() {
 	_, first, _ := core.Enter(ctx, locks, request{"42", "read"}, key)
 	_, second, err := core.Enter(ctx, locks, request{"42", "read"}, key)
 	fmt.Println("another reader:", err)
-	_, _, err = core.Enter(ctx, locks, request{"42", "write"}, key)
+	_, refused, err := core.Enter(ctx, locks, request{"42", "write"}, key)
+	refused()
 	fmt.Println("a writer beside them:", err)
 	first()
 	second()

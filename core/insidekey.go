@@ -14,7 +14,7 @@ func init() { //nolint:gochecknoinits // see package bridge
 	bridge.AboutOf = func(key any) *bridge.About { return key.(insideKey).about() }
 	bridge.Bind = func(l, key any) any { return key.(insideKey).bind(l.(*Locker)) }
 	bridge.DescribeError = func(err error, call, part string) error {
-		return KeyError(described(err, &bridge.About{Call: call, Part: part}))
+		return asKeyError(described(err, &bridge.About{Call: call, Part: part}))
 	}
 }
 
@@ -33,23 +33,19 @@ func (k Key[R]) about() *bridge.About { return k.node.About }
 // bind returns the bridge.Bound of the key.
 func (k Key[R]) bind(l *Locker) any {
 	return &bridge.Bound[R]{
-		Read: func(r R) bridge.Reading {
-			keys, err := readKeys(l, k.node, nil, r)
-			return bridge.Reading{Keys: keys, Err: err}
-		},
-		Enter: func(ctx context.Context, read bridge.Reading) (context.Context, func(), error) {
-			return l.enterRead(ctx, read.Keys, read.Err)
+		Enter: func(ctx context.Context, r R, drop *bool) (context.Context, func(), error) {
+			return enterUnless(ctx, l, r, k, drop)
 		},
 		ReadOne: func(ctx context.Context, r R) (lockKey, error) {
 			key, err := readNode(k.node, l.env(), r)
 			if err != nil {
-				err = KeyError(err)
+				err = asKeyError(err)
 				l.observeUnread(ctx, err, true)
 			}
 			return key, err
 		},
 		Begin: func(ctx context.Context, key lockKey, method, route string, fingerprint []byte) (any, error) {
-			key.Raw = EndpointKey(method, route, key.Raw)
+			key.Raw = endpointKey(method, route, key.Raw)
 			attempt, err := l.begin(ctx, key, fingerprint)
 			return attempt, err
 		},

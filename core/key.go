@@ -78,7 +78,7 @@ func (k Key[R]) Read(r R) (RequestKey, error) {
 		return RequestKey{}, errors.New("reqlock: Read: the Key is several keys of All")
 	}
 	key, err := readNode(k.node, bridge.Env{MaxBody: bridge.DefaultMaxBody}, r)
-	return RequestKey{key}, KeyError(err)
+	return RequestKey{key}, asKeyError(err)
 }
 
 // String returns the key as a program writes it: `PathValue("id").Named("account")`.

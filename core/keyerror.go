@@ -11,8 +11,11 @@ import (
 
 // described adds the description of a key to an error that has none. It returns ErrSkip unchanged.
 func described(err error, about *bridge.About) error {
-	var inner *keyPartError
-	if about.Call == "" || errors.Is(err, ErrSkip) || errors.As(err, &inner) {
+	if about.Call == "" || errors.Is(err, ErrSkip) {
+		return err
+	}
+	var inner *keyPartError // on the heap
+	if errors.As(err, &inner) {
 		return err
 	}
 	return &keyPartError{call: about.Call, part: about.Part, err: err}
@@ -54,9 +57,9 @@ func functionOf(f any) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// KeyError converts an error of a key, or another error of reading a request, to an error for which
+// asKeyError converts an error of a key, or another error of reading a request, to an error for which
 // RefusalOf returns a refusal. It returns nil and ErrSkip unchanged.
-func KeyError(err error) error {
+func asKeyError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -199,7 +199,7 @@ func (l *Lease) nest(ctx context.Context, inner *Lease) bool {
 		return false
 	}
 	inner.locker, inner.key, inner.hold, inner.nested = l.locker, l.key, l.hold, nested
-	inner.parent, _ = LeaseFromContext(ctx)
+	inner.parent, _ = leaseOf(ctx)
 	inner.ctx = leaseContext{nested.Context(), inner}
 	return true
 }

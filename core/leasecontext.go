@@ -26,8 +26,20 @@ type leaseKey struct{}
 
 // LeaseFromContext returns the lease of the context, and true if there is one. If there are
 // several, it returns the innermost lease. For a request with several keys that is the lease
-// of the first key; Leases returns the leases of all keys.
+// of the first key; LeasesFromContext returns the leases of all keys. It also finds the lease of
+// the request to which a *gin.Context belongs.
 func LeaseFromContext(ctx context.Context) (*Lease, bool) {
+	if lease, ok := leaseOf(ctx); ok {
+		return lease, true
+	}
+	if request := requestContext(ctx); request != nil {
+		return leaseOf(request) //nolint:contextcheck // the lease of that context is meant
+	}
+	return nil, false
+}
+
+// leaseOf returns the lease that ctx carries itself, and true if there is one.
+func leaseOf(ctx context.Context) (*Lease, bool) {
 	lease, ok := ctx.Value(leaseKey{}).(*Lease)
 	return lease, ok
 }
@@ -39,7 +51,7 @@ func mustContext(ctx context.Context) { must(ctx != nil, "the context is nil") }
 // root Locker and is alive. It returns nil if ctx has ended.
 func heldLease(ctx context.Context, l *Locker, key string) *Lease {
 	mustContext(ctx)
-	lease, _ := LeaseFromContext(ctx)
+	lease, _ := leaseOf(ctx)
 	if lease = aliveLease(lease, l, key); lease == nil || ctx.Err() != nil {
 		return nil
 	}

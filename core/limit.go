@@ -32,7 +32,7 @@ func (s *settings) checkLimit() error {
 // checkKeyLimit refuses a limit of a key that the settings of the view exclude.
 func (s *settings) checkKeyLimit(limit engine.Limit) error {
 	if why := s.whyNotShared(limit); why != "" {
-		return KeyError(fmt.Errorf("%s: %s", nameOfLimit(limit), why))
+		return asKeyError(fmt.Errorf("%s: %s", nameOfLimit(limit), why))
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (l *Locker) findOuter(ctx context.Context, key lockKey) (*Lease, error) {
 // is nil for a plain lock. parent is the parent of the lease's context. The error is an error
 // of the engine.
 func (l *Locker) take(ctx, parent context.Context, key lockKey, wait time.Duration, a *engine.Attempt, lease *Lease) error {
-	outer, _ := LeaseFromContext(ctx) // calls the context, so it comes before the grant
+	outer, _ := leaseOf(ctx) // calls the context, so it comes before the grant
 	hold, err := l.engine.Acquire(ctx, engine.Request{
 		Key:        key.Raw,
 		Limit:      l.limitOf(key),
@@ -167,7 +167,7 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 
 // isSettled reports whether a retry of the request gets the same refusal.
 func isSettled(reason engine.Reason) bool {
-	return reason == engine.Mismatch || reason == engine.Interrupted || reason == engine.Sealed
+	return reason == engine.Mismatch || reason == engine.Died || reason == engine.Unreplayable
 }
 
 // isLoss reports whether the cause of a context is the end of a lease.
@@ -186,9 +186,9 @@ func kindOf(reason engine.Reason) error {
 		return ErrOverloaded
 	case engine.Mismatch:
 		return ErrMismatch
-	case engine.Interrupted:
+	case engine.Died:
 		return ErrOutcomeUnknown
-	case engine.Sealed:
+	case engine.Unreplayable:
 		return ErrUnreplayable
 	case engine.ClosedDown:
 		return ErrClosed

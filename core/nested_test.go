@@ -184,10 +184,10 @@ func TestNestedAttemptEndsWithItsOuterAttempt(t *testing.T) {
 	t.Parallel()
 	server := redistest.Reuse(t)
 	endings := map[string]func(context.Context, *core.Attempt) error{
-		"commit":    func(ctx context.Context, a *core.Attempt) error { return a.Commit(ctx, []byte("inner")) },
-		"seal":      func(ctx context.Context, a *core.Attempt) error { return a.Done(ctx) },
-		"abort":     func(ctx context.Context, a *core.Attempt) error { return a.Abort(ctx) },
-		"interrupt": func(ctx context.Context, a *core.Attempt) error { return a.Unknown(ctx, nil) },
+		"commit":  func(ctx context.Context, a *core.Attempt) error { return a.Commit(ctx, []byte("inner")) },
+		"done":    func(ctx context.Context, a *core.Attempt) error { return a.Done(ctx) },
+		"abort":   func(ctx context.Context, a *core.Attempt) error { return a.Abort(ctx) },
+		"unknown": func(ctx context.Context, a *core.Attempt) error { return a.Unknown(ctx, nil) },
 	}
 	for ending, end := range endings {
 		t.Run(ending, func(t *testing.T) {

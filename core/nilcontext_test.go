@@ -43,7 +43,7 @@ func TestNilContextEndsLocks(t *testing.T) {
 			return lease.Extend(none, time.Minute)
 		},
 		"commit":    end(func(a *core.Attempt) error { return a.Commit(none, nil) }),
-		"seal":      end(func(a *core.Attempt) error { return a.Done(none) }),
+		"done":      end(func(a *core.Attempt) error { return a.Done(none) }),
 		"abort":     end(func(a *core.Attempt) error { return a.Abort(none) }),
 		"interrupt": end(func(a *core.Attempt) error { return a.Unknown(none, nil) }),
 		"close": func(t *testing.T, locks *core.Locker, key string) error {

@@ -39,10 +39,10 @@ var grants = [...]Grant{
 
 // endings maps the engine's endings of an attempt to the endings of this package.
 var endings = [...]Ending{
-	engine.Abort:     EndAbort,
-	engine.Commit:    EndCommit,
-	engine.Seal:      EndDone,
-	engine.Interrupt: EndUnknown,
+	engine.EndAbort:   EndAbort,
+	engine.EndCommit:  EndCommit,
+	engine.EndDone:    EndDone,
+	engine.EndUnknown: EndUnknown,
 }
 
 // observe converts an event of the engine and sends it to the observers.
@@ -98,9 +98,9 @@ func warningOf(err error) error {
 // unknownCause returns why the outcome of an attempt is unknown.
 func unknownCause(e engine.Event) error {
 	switch {
-	case e.Ending == engine.Interrupt && e.Err != nil:
+	case e.Ending == engine.EndUnknown && e.Err != nil:
 		return e.Err
-	case e.Ending == engine.Interrupt:
+	case e.Ending == engine.EndUnknown:
 		return errEndedUnknown
 	case e.Err != nil:
 		return &commitError{&Error{Kind: ErrUnavailable, Cause: e.Err}, e.GoesOn}
@@ -113,7 +113,7 @@ var (
 	errAttemptDied  = errors.New("reqlock: an earlier attempt died or ended unknown")
 )
 
-// A commitError says that Redis did not accept a commit or a seal.
+// A commitError says that Redis did not accept a Commit or Done.
 type commitError struct {
 	err    *Error
 	goesOn bool

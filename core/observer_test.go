@@ -62,7 +62,7 @@ var entrances = map[string]func(ctx context.Context, locks *core.Locker) error{
 		time.Sleep(4 * observedTTL)
 		return a.Commit(ctx, []byte("answer"))
 	},
-	"Interrupt": func(ctx context.Context, locks *core.Locker) error {
+	"Unknown": func(ctx context.Context, locks *core.Locker) error {
 		a, err := locks.With(core.WithRerunUnknown(true)).Begin(ctx, "k", nil)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -25,7 +26,7 @@ func TestCommitGoesOn(t *testing.T) {
 			server := redistest.Start(t, "--appendonly", "yes")
 			var events recorder
 			locks := newLocker(t, server.Client(t), core.WithObserver(events.record))
-			key := core.EndpointKey("POST", "/payments", "k")
+			key := adapter.Must(core.EndpointKey("POST", "/payments", "k"))
 			attempt := begin(t, locks, key)
 			server.Kill()
 			wantError(t, attempt.Commit(t.Context(), []byte("answer")), core.ErrUnavailable)

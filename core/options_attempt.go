@@ -72,7 +72,3 @@ func WithClientCancel(on bool) Option {
 func ofAttempts(name string, set option) Option {
 	return scopedOption{option: set, name: name, on: bridge.Idempotents}
 }
-
-// FailsOpen reports whether requests run without their lock if Redis is unavailable: see
-// WithFailOpen. A middleware that must not do so can refuse such a Locker.
-func (l *Locker) FailsOpen() bool { return l.settings.failOpen }

@@ -64,7 +64,3 @@ func WithShared(on bool) Option {
 func ofShared(name string, set option) Option {
 	return scopedOption{option: set, name: name, on: bridge.Locks}
 }
-
-// SharesLocks reports whether the leases of the Locker are shared: WithPermits or WithShared is
-// on. A middleware for idempotent requests can refuse such a Locker.
-func (l *Locker) SharesLocks() bool { return l.settings.limit.IsShared() }

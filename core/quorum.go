@@ -124,7 +124,3 @@ func (s *settings) checkQuorum() error {
 // errNoRecords says why a quorum does not run idempotent requests.
 var errNoRecords = fmt.Errorf("reqlock: %w by a quorum: an idempotent request needs a record that one server keeps; "+
 	"give it a locker of New, WithReplicas perhaps", errors.ErrUnsupported)
-
-// KeepsRecords reports whether the Locker runs idempotent requests. A Locker of NewQuorum
-// does not. A middleware for idempotent requests can refuse such a Locker.
-func (l *Locker) KeepsRecords() bool { return l.backend.keepsRecords() }

@@ -90,7 +90,7 @@ func (id *AttemptID) UnmarshalText(text []byte) error {
 var recordStates = [...]RecordState{
 	engine.Running:     StateRunning,
 	engine.Unknown:     StateUnknown,
-	engine.WasSealed:   StateDone,
+	engine.WasDone:     StateDone,
 	engine.WasAnswered: StateAnswered,
 	engine.Damaged:     StateDamaged,
 }
@@ -105,7 +105,7 @@ var recordStates = [...]RecordState{
 // for a key that cannot be used, or ErrUnavailable. If ctx ended before Redis replied, it is
 // also ctx's error. On a Locker of NewQuorum it is errors.ErrUnsupported.
 func (l *Locker) ReadRecord(ctx context.Context, key string) (Record, error) {
-	if !l.KeepsRecords() {
+	if !l.backend.keepsRecords() {
 		return Record{}, errNoRecords
 	}
 	if err := checkKey(key); err != nil {

@@ -69,7 +69,7 @@ func Answered(answer Answer) Resolution { return Resolution{answered, answer} }
 // WithMaxAnswer bytes, are other errors. On a Locker of NewQuorum the error is
 // errors.ErrUnsupported.
 func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution, seen AttemptID) error {
-	if !l.KeepsRecords() {
+	if !l.backend.keepsRecords() {
 		return errNoRecords
 	}
 	if err := checkKey(key); err != nil {
@@ -109,7 +109,7 @@ func (l *Locker) resolveRequest(key string, resolution Resolution, seen AttemptI
 	case noResolution:
 		return r, errors.New("reqlock: Resolve: the resolution is empty: use NotDone, Done or Answered")
 	case notDone:
-		r.Resolution = engine.Forget
+		r.Resolution = engine.ResolveNotDone
 	case done:
 		r.Resolution = engine.ResolveDone
 	case answered:

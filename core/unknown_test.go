@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -18,7 +19,7 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 	var first, second recorder
 	one := servers.newLocker(t, servers.Client(t), core.WithObserver(first.record))
 	two := servers.newLocker(t, servers.Client(t), core.WithObserver(second.record))
-	key := core.EndpointKey("POST", "/payments", "k")
+	key := adapter.Must(core.EndpointKey("POST", "/payments", "k"))
 	noError(t, begin(t, one, key).Unknown(t.Context(), nil))
 	if got := first.of(core.OutcomeUnknown); len(got) != 1 || got[0].Held <= 0 || textOf(got[0].Err) != "reqlock: the attempt was ended by Unknown" {
 		t.Errorf("after Unknown: %+v", got)
@@ -116,7 +117,7 @@ func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 	var log bytes.Buffer
 	logger := core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))
 	locks, events := observed(t, newEmbedded(t), withoutResend(core.WithObserver(logger))...)
-	noError(t, begin(t, locks, core.EndpointKey("POST", "/payments", "ada")).Unknown(t.Context(), nil))
+	noError(t, begin(t, locks, adapter.Must(core.EndpointKey("POST", "/payments", "ada"))).Unknown(t.Context(), nil))
 	line := log.String()
 	if strings.Count(line, "level=WARN") != 1 || !strings.Contains(line, `msg="lock outcome_unknown"`) || !strings.Contains(line, " held=") {
 		t.Errorf("logged %s", line)
@@ -134,7 +135,7 @@ func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 		if secret != "" {
 			noError(t, begin(t, locks, secret).Unknown(t.Context(), nil))
 		} else {
-			release(t, lock(t, locks, core.EndpointKey("POST", "/payments", "lock")))
+			release(t, lock(t, locks, adapter.Must(core.EndpointKey("POST", "/payments", "lock"))))
 			all := events.of(core.Released)
 			if endpoint, ok := all[len(all)-1].Key.EndpointKey(); ok || endpoint != "" {
 				t.Errorf("a lock has the endpoint %q", endpoint)

@@ -50,7 +50,7 @@ func TestBodyReachesTheHandler(t *testing.T) {
 				if err := c.Bind(&p); err != nil || p != (payment{"a", "b"}) {
 					t.Errorf("the handler binds %+v, %v", p, err)
 				}
-				if lease, _ := echolock.FromContext(c); lease.Key() != name+":a" {
+				if lease, _ := core.LeaseFromContext(c.Request().Context()); lease.Key() != name+":a" {
 					t.Errorf("key %q", lease.Key())
 				}
 				return ok(c)

@@ -83,7 +83,7 @@ func ExampleMiddleware_perUser() {
 	e := echo.New()
 	me := e.Group("/me", authenticate, oneAtATime)
 	me.GET("", func(c echo.Context) error {
-		lease, _ := echolock.FromContext(c)
+		lease, _ := core.LeaseFromContext(c.Request().Context())
 		return c.String(http.StatusOK, "under the lock "+lease.Key())
 	})
 
@@ -100,7 +100,7 @@ func ExampleMiddleware_when() {
 	isNotGet := func(c echo.Context) bool { return c.Request().Method != http.MethodGet }
 	e := echo.New()
 	e.Any("/report", func(c echo.Context) error {
-		_, locked := echolock.FromContext(c)
+		_, locked := core.LeaseFromContext(c.Request().Context())
 		fmt.Println(c.Request().Method, "locked:", locked)
 		return nil
 	}, echolock.Middleware(locks, echolock.Literal("report").When(isNotGet), core.WithWait(time.Second)))

@@ -26,9 +26,9 @@ import (
 // too, and for the routes of Echo.Host the host.
 //
 // The handler's answer is first stored in Redis, and then sent. Until then a recorder
-// buffers it; the recorder is the Writer of c.Response(). FromContext returns the
-// lease. AttemptFromContext returns the attempt, with which the handler can decide
-// what is stored.
+// buffers it; the recorder is the Writer of c.Response(). The handler finds the
+// lease and the attempt in its request's context: see core.AttemptFromContext. With the
+// attempt it can decide what is stored.
 // The handler goes on if its client disconnects: see core.WithClientCancel.
 //
 // An error that the handler returns is rendered at once, by the application's
@@ -158,17 +158,4 @@ func routeOf(c echo.Context) string {
 		return r.Host + route
 	}
 	return route
-}
-
-// AttemptFromContext returns the attempt of an Idempotent under which the handler
-// runs, and false if there is none:
-//
-//	if attempt, ok := echolock.AttemptFromContext(c); ok {
-//		attempt.Decide(core.EndUnknown)
-//	}
-func AttemptFromContext(c echo.Context) (*core.Attempt, bool) {
-	if c.Request() == nil {
-		return nil, false
-	}
-	return core.AttemptFromContext(c.Request().Context())
 }

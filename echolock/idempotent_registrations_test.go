@@ -82,7 +82,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"nil option":    {idempotent(nil), "option is nil"},
 		"bad setting":   {idempotent(core.WithRetention(1)), "WithRetention"},
 		"All":           {func() { echolock.Idempotent(locks, core.All(byKey, literal)) }, "Idempotent has one key"},
-		"FailOpen":      {idempotent(core.WithFailOpen(true)), "without Redis"},
+		"FailOpen":      {idempotent(core.WithFailOpen(true)), "WithFailOpen"},
 		"a cookie":      {idempotent(core.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
 		"of Idempotent": {func() { echolock.Middleware(locks, byKey, core.WithStored(func(int) bool { return true })) }, "WithStored has no effect on Middleware"},
 	} {

@@ -65,7 +65,7 @@ func TestReturnedErrors(t *testing.T) {
 			runs := 0
 			e.POST("/", func(c echo.Context) error {
 				runs++
-				attempt, _ := echolock.AttemptFromContext(c)
+				attempt, _ := core.AttemptFromContext(c.Request().Context())
 				attempt.Decide(test.decision)
 				return echo.NewHTTPError(http.StatusPaymentRequired, "no funds")
 			}, echolock.Idempotent(locks, core.Join(echolock.Literal(name), byKey)))
@@ -87,7 +87,7 @@ func TestReturnedErrors(t *testing.T) {
 
 // An error without a status is rendered as 500, and leaves the outcome unknown. WithUnknown
 // gets the error of the handler, also if it is not rendered.
-func TestUncertainErrors(t *testing.T) {
+func TestUnknownErrors(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	errFunds := errors.New("no funds")
@@ -211,10 +211,3 @@ func TestRefusedThenReplayed(t *testing.T) {
 	}
 }
 
-func TestAttemptFromContextWithoutAttempt(t *testing.T) {
-	t.Parallel()
-	c := newEcho().AcquireContext()
-	if attempt, within := echolock.AttemptFromContext(c); within || attempt != nil {
-		t.Errorf("%v", attempt)
-	}
-}

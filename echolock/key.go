@@ -11,8 +11,8 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // Param reads the key from a parameter of the route's path, as in
@@ -30,7 +30,7 @@ func Param(name string) Key {
 	return core.KeyOf(func(c echo.Context) (string, error) {
 		route := knownRoute(c)
 		return httpkey.Wildcard("Param", name, c.Param(name), route, route != "" && !slices.Contains(c.ParamNames(), name))
-	}).Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name))
+	}).Describe(keytext.Call("Param", name), "the path value "+strconv.Quote(name))
 }
 
 // knownRoute returns the path of the route, or "" if it ends in a star: then it may be that of
@@ -90,7 +90,7 @@ func Cookie(name string) Key { return adapter.Convert(httpkey.Cookie(name), echo
 // echo.ExtractIPFromXFFHeader or echo.ExtractIPFromRealIPHeader with the addresses of
 // your proxies.
 func RealIP() Key {
-	return core.KeyOf(func(c echo.Context) (string, error) { return keypart.IP(c.RealIP()) }).Describe("RealIP()", "")
+	return core.KeyOf(func(c echo.Context) (string, error) { return keytext.IP(c.RealIP()) }).Describe("RealIP()", "")
 }
 
 // Host reads the key from c.Request().Host, the host to which the request was sent.
@@ -117,7 +117,7 @@ func Host() Key { return adapter.Convert(httpkey.Host(), echo.Context.Request) }
 // type. A missing or nil value is core.ErrNoKey. An empty name panics.
 func Get(name string) Key {
 	registration.Must(self, name != "", "Get needs a name")
-	return core.KeyOf(func(c echo.Context) (string, error) { return keypart.Value(c.Get(name)) }).Describe(keypart.Call("Get", name), "")
+	return core.KeyOf(func(c echo.Context) (string, error) { return keytext.Value(c.Get(name)) }).Describe(keytext.Call("Get", name), "")
 }
 
 // GetAs reads the key from a value of type T that an earlier middleware put into c
@@ -131,7 +131,7 @@ func Get(name string) Key {
 func GetAs[T any](name string, get func(T) string) Key {
 	registration.Must(self, name != "", "GetAs needs a name")
 	registration.Must(self, get != nil, "GetAs needs a function")
-	return core.KeyOf(func(c echo.Context) (string, error) { return keypart.As(c.Get(name), get) }).Describe(keypart.Call("GetAs", name), "")
+	return core.KeyOf(func(c echo.Context) (string, error) { return keytext.As(c.Get(name), get) }).Describe(keytext.Call("GetAs", name), "")
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for

@@ -173,7 +173,7 @@ func TestContextOfTheApplication(t *testing.T) {
 		return func(c echo.Context) error { return next(&appContext{c, "ada"}) }
 	})
 	e.GET("/", func(c echo.Context) error {
-		lease, _ := echolock.FromContext(c)
+		lease, _ := core.LeaseFromContext(c.Request().Context())
 		return c.String(http.StatusOK, lease.Key())
 	}, echolock.Middleware(locks.Locker, core.Getter(func(c echo.Context) string { return c.(*appContext).user })))
 	if w := serve(e, newRequest(t, http.MethodGet, "/", "")); w.Body.String() != "ada" {

@@ -20,7 +20,7 @@ import (
 func TestHandlerThatLosesItsLease(t *testing.T) {
 	t.Parallel()
 	noEffect := func(c echo.Context) error {
-		if attempt, ok := echolock.AttemptFromContext(c); ok {
+		if attempt, ok := core.AttemptFromContext(c.Request().Context()); ok {
 			attempt.Decide(core.EndNoEffect)
 		}
 		return c.Request().Context().Err()

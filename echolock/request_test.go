@@ -15,6 +15,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
@@ -47,7 +48,7 @@ func TestRequestIsRestored(t *testing.T) {
 				if c.Request() != r || r.Context().Err() != nil {
 					t.Errorf("%s sees another request, or its context has ended: %v", where, r.Context().Err())
 				}
-				if _, locked := echolock.FromContext(c); locked || !adaptertest.IsFree(t, locks.Locker) {
+				if _, locked := core.LeaseFromContext(c.Request().Context()); locked || !adaptertest.IsFree(t, locks.Locker) {
 					t.Errorf("%s sees the lock held", where)
 				}
 				if inner() == nil {
@@ -79,7 +80,7 @@ func TestRequestIsRestored(t *testing.T) {
 			}
 			e.GET("/", func(c echo.Context) error {
 				inner = c.Request().Context().Err
-				if lease, _ := echolock.FromContext(c); lease.Key() != theKey || adaptertest.IsFree(t, locks.Locker) {
+				if lease, _ := core.LeaseFromContext(c.Request().Context()); lease.Key() != theKey || adaptertest.IsFree(t, locks.Locker) {
 					t.Error("the handler runs without its lock")
 				}
 				return test.end()
@@ -97,14 +98,6 @@ func TestRequestIsRestored(t *testing.T) {
 				t.Errorf("outside %v, handled %v", outside, handled)
 			}
 		})
-	}
-}
-
-// A context without a request has no lease.
-func TestFromContextWithoutRequest(t *testing.T) {
-	t.Parallel()
-	if lease, locked := echolock.FromContext(newEcho().NewContext(nil, nil)); lease != nil || locked {
-		t.Errorf("%v, %v", lease, locked)
 	}
 }
 

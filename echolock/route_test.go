@@ -36,7 +36,7 @@ func TestGroupAndRoute(t *testing.T) {
 				t.Errorf("%s is free", key)
 			}
 		}
-		if lease, _ := echolock.FromContext(c); lease.Key() != "report" {
+		if lease, _ := core.LeaseFromContext(c.Request().Context()); lease.Key() != "report" {
 			t.Errorf("the innermost lease is %q", lease.Key())
 		}
 		return ok(c)
@@ -140,7 +140,7 @@ func TestUseRunsAfterRouting(t *testing.T) {
 	e := newEcho()
 	e.Use(echolock.Middleware(locks.Locker, echolock.Param("id").Named("account")))
 	e.GET("/accounts/:id", func(c echo.Context) error {
-		lease, _ := echolock.FromContext(c)
+		lease, _ := core.LeaseFromContext(c.Request().Context())
 		return c.String(http.StatusOK, lease.Key())
 	})
 	if w := serve(e, newRequest(t, http.MethodGet, "/accounts/7", "")); w.Body.String() != "account:7" {

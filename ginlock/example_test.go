@@ -76,7 +76,7 @@ func ExampleMiddleware_perUser() {
 		ginlock.GetAs("user", func(u *User) string { return u.ID }).Named("user"),
 		core.WithWait(2*time.Second)))
 	me.GET("", func(c *gin.Context) {
-		lease, _ := ginlock.FromContext(c)
+		lease, _ := core.LeaseFromContext(c)
 		c.String(http.StatusOK, "under the lock %s", lease.Key())
 	})
 
@@ -239,7 +239,7 @@ func ExampleIdempotent() {
 	payments := 0
 	pay := func(c *gin.Context) {
 		if c.Query("provider") == "slow" {
-			attempt, _ := ginlock.AttemptFromContext(c)
+			attempt, _ := core.AttemptFromContext(c)
 			attempt.Decide(core.EndUnknown)
 			c.Status(http.StatusGatewayTimeout)
 			return

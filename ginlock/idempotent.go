@@ -26,9 +26,9 @@ import (
 // route too.
 //
 // The answer of the handlers behind Idempotent is first stored in Redis, and then
-// sent. Until then a recorder buffers it; the recorder is their c.Writer. FromContext
-// returns the lease. AttemptFromContext returns the attempt, with which the handlers
-// can decide what is stored. The handler goes on if its client disconnects: see
+// sent. Until then a recorder buffers it; the recorder is their c.Writer. They find the
+// lease and the attempt in c.Request.Context(): see core.AttemptFromContext. With the
+// attempt they can decide what is stored. The handler goes on if its client disconnects: see
 // core.WithClientCancel. For the handlers before Idempotent, c.Writer and
 // c.Request are the same as without it. If an answer is replayed, the chain is
 // aborted.
@@ -108,16 +108,3 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 
 // routeOf returns the route of a request.
 func routeOf(c *gin.Context) string { return httpattempt.RouteOf(c.Request, c.FullPath()) }
-
-// AttemptFromContext returns the attempt of an Idempotent under which the handlers
-// run, and false if there is none:
-//
-//	if attempt, ok := ginlock.AttemptFromContext(c); ok {
-//		attempt.Decide(core.EndUnknown)
-//	}
-func AttemptFromContext(c *gin.Context) (*core.Attempt, bool) {
-	if c.Request == nil {
-		return nil, false
-	}
-	return core.AttemptFromContext(c.Request.Context())
-}

@@ -32,7 +32,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"nil option":    {idempotent(nil), "option is nil"},
 		"bad setting":   {idempotent(core.WithRetention(1)), "WithRetention"},
 		"All":           {func() { ginlock.Idempotent(locks, core.All(byKey, literal)) }, "Idempotent has one key"},
-		"FailOpen":      {idempotent(core.WithFailOpen(true)), "without Redis"},
+		"FailOpen":      {idempotent(core.WithFailOpen(true)), "WithFailOpen"},
 		"a cookie":      {idempotent(core.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
 		"of Idempotent": {func() { ginlock.Middleware(locks, byKey, core.WithStored(func(int) bool { return true })) }, "WithStored has no effect on Middleware"},
 	} {
@@ -59,7 +59,7 @@ func TestAnswerOfOuterMiddlewareIsNotStored(t *testing.T) {
 	fail := func(status int, d core.Ending) gin.HandlerFunc {
 		return func(c *gin.Context) {
 			runs++
-			attempt, _ := ginlock.AttemptFromContext(c)
+			attempt, _ := core.AttemptFromContext(c)
 			attempt.Decide(d)
 			_ = c.Error(errFunds)
 			if status != 0 {
@@ -183,7 +183,7 @@ func TestHijackAfterTheBody(t *testing.T) {
 func TestAttemptFromContextWithoutAttempt(t *testing.T) {
 	t.Parallel()
 	c, _ := gin.CreateTestContext(httptest.NewRecorder())
-	if attempt, within := ginlock.AttemptFromContext(c); within || attempt != nil {
+	if attempt, within := core.AttemptFromContext(c); within || attempt != nil {
 		t.Errorf("%v", attempt)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // Param reads the key from a parameter of the route, as in "/accounts/:id/transfer".
@@ -31,7 +31,7 @@ func Param(name string) Key {
 		value, hasName := c.Params.Get(name)
 		route := c.FullPath()
 		return httpkey.Wildcard("Param", name, value, route, route != "" && !hasName)
-	}).Describe(keypart.Call("Param", name), "the path value "+strconv.Quote(name))
+	}).Describe(keytext.Call("Param", name), "the path value "+strconv.Quote(name))
 }
 
 // Header reads the key from a request header. If the header occurs more than once,
@@ -77,10 +77,10 @@ func Cookie(name string) Key {
 		}
 		value, err := url.QueryUnescape(escaped.Raw())
 		if err != nil {
-			return "", keypart.Invalid("a malformed cookie")
+			return "", keytext.Invalid("a malformed cookie")
 		}
-		return keypart.Text(value)
-	}).Describe(keypart.Call("Cookie", name), "the cookie "+strconv.Quote(name))
+		return keytext.Text(value)
+	}).Describe(keytext.Call("Cookie", name), "the cookie "+strconv.Quote(name))
 }
 
 // ClientIP reads the key from c.ClientIP: the address of the client, from the headers
@@ -92,7 +92,7 @@ func Cookie(name string) Key {
 // key. Call engine.SetTrustedProxies with the addresses of your proxies, or nil for
 // none.
 func ClientIP() Key {
-	return core.KeyOf(func(c *gin.Context) (string, error) { return keypart.IP(c.ClientIP()) }).Describe("ClientIP()", "")
+	return core.KeyOf(func(c *gin.Context) (string, error) { return keytext.IP(c.ClientIP()) }).Describe("ClientIP()", "")
 }
 
 // Host reads the key from c.Request.Host, the host to which the request was sent. Use
@@ -124,8 +124,8 @@ func Get(name any) Key {
 	mustBeName(name, "Get")
 	return core.KeyOf(func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
-		return keypart.Value(value)
-	}).Describe(keypart.Call("Get", name), "")
+		return keytext.Value(value)
+	}).Describe(keytext.Call("Get", name), "")
 }
 
 // GetAs reads the key from a value of type T that an earlier handler put into c with
@@ -141,8 +141,8 @@ func GetAs[T any](name any, get func(T) string) Key {
 	registration.Must(self, get != nil, "GetAs needs a function")
 	return core.KeyOf(func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
-		return keypart.As(value, get)
-	}).Describe(keypart.Call("GetAs", name), "")
+		return keytext.As(value, get)
+	}).Describe(keytext.Call("GetAs", name), "")
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for

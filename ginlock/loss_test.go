@@ -20,7 +20,7 @@ import (
 func TestHandlerThatLosesItsLease(t *testing.T) {
 	t.Parallel()
 	noEffect := func(c *gin.Context) {
-		if attempt, ok := ginlock.AttemptFromContext(c); ok {
+		if attempt, ok := core.AttemptFromContext(c); ok {
 			attempt.Decide(core.EndNoEffect)
 		}
 	}

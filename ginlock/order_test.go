@@ -55,7 +55,7 @@ func TestAuthenticatedUser(t *testing.T) {
 	r.GET("/", gin.BasicAuth(gin.Accounts{"ada": "secret"}),
 		ginlock.Middleware(locks.Locker, ginlock.Get(gin.AuthUserKey).Named("user")),
 		func(c *gin.Context) {
-			lease, _ := ginlock.FromContext(c)
+			lease, _ := core.LeaseFromContext(c)
 			c.String(http.StatusOK, lease.Key())
 		})
 	w := httptest.NewRecorder()

@@ -37,7 +37,7 @@ func TestRouteGroupAndEngine(t *testing.T) {
 			r := gin.New()
 			register(r, ginlock.Middleware(locks.Locker, ginlock.Param("id").Named("account")), func(c *gin.Context) {
 				key := "account:" + c.Param("id")
-				if lease, _ := ginlock.FromContext(c); lease.Key() != key {
+				if lease, _ := core.LeaseFromContext(c); lease.Key() != key {
 					t.Errorf("key %q", lease.Key())
 				}
 				if _, err := locks.TryLock(t.Context(), key); !errors.Is(err, core.ErrBusy) {

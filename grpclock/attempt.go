@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // run runs a handler as an attempt, and ends the attempt before the answer is sent.
@@ -28,34 +29,34 @@ func (c *config) run(ctx context.Context, p *pass, a *core.Attempt, req any, han
 			return
 		}
 		failure := Failure{Code: codes.Unknown, Panic: true}
-		if c.decide(a.Decision(), failure, false, exchange) == core.EndAbort {
+		if c.decide(core.Ending(bridge.Decision(a)), failure, false, exchange) == core.EndAbort {
 			end = a.Abort
 			return
 		}
-		end = interrupt(unknownCause(a.Decision(), failure, false, exchange))
+		end = interrupt(unknownCause(core.Ending(bridge.Decision(a)), failure, false, exchange))
 	}()
 	reply, err = handler(inside, req) //nolint:contextcheck // the lease's context is derived from ctx
 	returned = true
 	err, lost := lossOf(leased, err) //nolint:contextcheck // as above
 	failure, refusal := Failure{Code: codeOf(err), Err: err}, exchange.refusalIn(err)
 	refused := refusal != nil
-	decision := c.decide(a.Decision(), failure, refused, exchange)
+	decision := c.decide(core.Ending(bridge.Decision(a)), failure, refused, exchange)
 	p.ran, p.returned = !refused || decision != core.EndAbort, true
 	switch decision {
 	default:
 		p.interrupt()
-		end = interrupt(unknownCause(a.Decision(), failure, refused, exchange))
+		end = interrupt(unknownCause(core.Ending(bridge.Decision(a)), failure, refused, exchange))
 	case core.EndAbort:
 		end = a.Abort
 		if lost { // nothing has happened, so the client may try again
-			err = newRefusal(StatusOf(a.CutOff(context.Cause(leased), true)), err) //nolint:contextcheck // as above
+			err = newRefusal(StatusOf(bridge.CutOff(a, context.Cause(leased), true)), err) //nolint:contextcheck // as above
 		}
 	case core.EndDone:
 		end = a.Done
 	case core.EndCommit:
 		end = a.Done // also if encoding panics
 		if record, ok := exchange.metadata.encode(reply, err); ok {
-			end = func(ctx context.Context) error { return a.CommitOwned(ctx, record) }
+			end = func(ctx context.Context) error { return bridge.CommitOwned(ctx, a, record) }
 		}
 	}
 	if refused {

@@ -125,7 +125,7 @@ func TestWhichAnswersAreStored(t *testing.T) {
 				var runs atomic.Int32
 				key := grpclock.Literal(code.String() + name)
 				checkNext(t, dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
-					attempt, ok := grpclock.AttemptFromContext(ctx)
+					attempt, ok := core.AttemptFromContext(ctx)
 					if !ok || attempt.Number() != 1 {
 						t.Errorf("attempt %v, %v", attempt, ok)
 					}
@@ -313,7 +313,7 @@ func TestRefusalInsideAnAttempt(t *testing.T) {
 		"an attempt inside that is uncertain": {core.ErrNoKey, func(ctx context.Context, lock, _ func(context.Context) (any, error)) (any, error) {
 			return grpclock.IdempotentUnaryServerInterceptor(locker, grpclock.Literal("uncertain"))(ctx, transferOf("a"), &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
 				func(ctx context.Context, _ any) (any, error) {
-					attempt, _ := grpclock.AttemptFromContext(ctx)
+					attempt, _ := core.AttemptFromContext(ctx)
 					attempt.Decide(core.EndUnknown)
 					return lock(ctx)
 				})
@@ -411,8 +411,8 @@ func TestContextOfAttempts(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	client := serve(t, &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
-		attempt, _ := grpclock.AttemptFromContext(ctx)
-		lease, ok := grpclock.FromContext(ctx)
+		attempt, _ := core.AttemptFromContext(ctx)
+		lease, ok := core.LeaseFromContext(ctx)
 		if !ok || lease != attempt.Lease() {
 			t.Errorf("lease %v, %v; the lease of the attempt is %v", lease, ok, attempt.Lease())
 		}
@@ -429,7 +429,7 @@ func TestContextOfAttempts(t *testing.T) {
 	}}, idempotent(locks, grpclock.IdempotencyKey()))
 	_, err := client.Transfer(marked(t, "a"), transferOf("a"))
 	wantCode(t, err, codes.OK)
-	if _, ok := grpclock.AttemptFromContext(t.Context()); ok {
+	if _, ok := core.AttemptFromContext(t.Context()); ok {
 		t.Error("an attempt out of nothing")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
@@ -59,7 +60,7 @@ func TestAttemptsThatBreak(t *testing.T) {
 				go func() {
 					defer func() { ended <- recover() }()
 					_, _ = call(func(ctx context.Context, _ any) (any, error) {
-						attempt, _ := grpclock.AttemptFromContext(ctx)
+						attempt, _ := core.AttemptFromContext(ctx)
 						attempt.Decide(test.decision)
 						end()
 						return nil, nil
@@ -137,7 +138,7 @@ func TestAnswerIsStoredAfterTheClientHasGone(t *testing.T) {
 	stored := make(chan bool, 2)
 	around := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		reply, err := next(ctx, req)
-		attempt, fault := locks.Begin(context.WithoutCancel(ctx), core.EndpointKey("", info.FullMethod, theKey), nil)
+		attempt, fault := locks.Begin(context.WithoutCancel(ctx), adapter.Must(core.EndpointKey("", info.FullMethod, theKey)), nil)
 		if fault != nil {
 			t.Errorf("Begin: %v", fault)
 			stored <- false

@@ -126,7 +126,7 @@ func TestLostLeaseOfLateStream(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t, core.WithTTL(time.Second), core.WithWait(20*time.Second))
 	client := serve(t, batchBank(func(early context.Context) error {
-		if lease, _ := grpclock.FromContext(early); lease.Key() != theKey {
+		if lease, _ := core.LeaseFromContext(early); lease.Key() != theKey {
 			t.Errorf("lease of %q", lease.Key())
 		}
 		derived, cancel := context.WithCancel(early)

@@ -92,7 +92,7 @@ func ExampleStreamServerInterceptor() {
 		if err != nil {
 			return err
 		}
-		lease, _ := grpclock.FromContext(coins.Context())
+		lease, _ := core.LeaseFromContext(coins.Context())
 		fmt.Println("under the lock", lease.Key())
 		return coins.SendAndClose(&pb.BalanceReply{Cents: cents})
 	}}
@@ -125,11 +125,11 @@ func ExampleServerOptions() {
 		if err != nil {
 			return err
 		}
-		lease, _ := grpclock.FromContext(coins.Context())
+		lease, _ := core.LeaseFromContext(coins.Context())
 		fmt.Println("a deposit under the lock", lease.Key())
 		return coins.SendAndClose(&pb.BalanceReply{Cents: cents})
 	}, transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
-		lease, _ := grpclock.FromContext(ctx)
+		lease, _ := core.LeaseFromContext(ctx)
 		fmt.Println("a transfer under the lock", lease.Key())
 		return nil
 	}}
@@ -167,7 +167,7 @@ func ExampleUnaryServerInterceptor_perUser() {
 		core.WithWait(2*time.Second))
 
 	service := &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
-		lease, _ := grpclock.FromContext(ctx)
+		lease, _ := core.LeaseFromContext(ctx)
 		fmt.Println("under the lock", lease.Key())
 		return nil
 	}}

@@ -11,7 +11,7 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/fieldpath"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // Field reads the key from a field of the message of a call. The path consists of
@@ -46,7 +46,7 @@ func Field[M proto.Message](path string) Key {
 
 // describedField names a key that reads the field of a path in its errors.
 func describedField(path string, key Key) Key {
-	return key.Describe(keypart.Call("Field", path), "the field "+strconv.Quote(path))
+	return key.Describe(keytext.Call("Field", path), "the field "+strconv.Quote(path))
 }
 
 // descriptorOf returns the descriptor of a generated message type.

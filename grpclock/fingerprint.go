@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // fingerprintVersion is the first part of the digested text. A new version changes
@@ -18,11 +18,11 @@ const fingerprintVersion = 1
 func fingerprintOf(c *Call) ([]byte, error) {
 	m, ok := c.Message().(proto.Message)
 	if !ok {
-		return nil, core.KeyError(fmt.Errorf("the message of %s is a %T and no proto.Message: it needs WithFingerprint", c.method, c.message))
+		return nil, bridge.DescribeError(fmt.Errorf("the message of %s is a %T and no proto.Message: it needs WithFingerprint", c.method, c.message), "", "")
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		return nil, core.KeyError(fmt.Errorf("the fingerprint of a message: %w: it needs WithFingerprint", err))
+		return nil, bridge.DescribeError(fmt.Errorf("the fingerprint of a message: %w: it needs WithFingerprint", err), "", "")
 	}
 	name := m.ProtoReflect().Descriptor().FullName()
 	digest := sha256.New()

@@ -23,7 +23,7 @@ func TestAllLocksMoreKeysOfAStream(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	client := serve(t, batchBank(func(ctx context.Context) error {
-		if lease, _ := grpclock.FromContext(ctx); lease.Key() != theKey {
+		if lease, _ := core.LeaseFromContext(ctx); lease.Key() != theKey {
 			t.Errorf("the lease is that of %q, not of the first key", lease.Key())
 		}
 		for _, key := range []string{"second", "third"} {

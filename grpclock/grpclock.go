@@ -85,13 +85,12 @@ func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return c.late(srv, ss, info, handler)
 	}
 	opening := newOpening(ctx, info.FullMethod)
-	read := c.bound.Read(opening)
-	if opening.needsMessage {
-		return c.late(srv, ss, info, handler) // reads the key again, with the first message
-	}
-	locked, release, err := c.bound.Enter(ctx, read)
-	if err != nil {
+	locked, release, err := c.bound.Enter(ctx, opening, &opening.needsMessage)
+	switch {
+	case err != nil:
 		return c.refuse(opening, err)
+	case release == nil:
+		return c.late(srv, ss, info, handler) // reads the key again, with the first message
 	}
 	defer release()
 	err, _ = lossOf(locked, handler(srv, &lockedStream{ss, locked}))
@@ -107,12 +106,3 @@ type lockedStream struct {
 
 // Context returns the context that carries the lease.
 func (s *lockedStream) Context() context.Context { return s.ctx }
-
-// FromContext returns the lease under which a call runs, and false if there is none.
-// If an interceptor locks several keys (core.All), it is the lease of the first key.
-func FromContext(ctx context.Context) (*core.Lease, bool) { return core.LeaseFromContext(ctx) }
-
-// Leases returns the leases of all keys under which a call runs: one entry for each key of
-// the innermost interceptor, in the order of core.All. The entry is nil for a key that
-// returned core.ErrSkip. See core.LeasesFromContext.
-func Leases(ctx context.Context) []*core.Lease { return core.LeasesFromContext(ctx) }

@@ -46,14 +46,8 @@ func IdempotentUnaryServerInterceptor(l *core.Locker, key Key, opts ...core.Opti
 // idempotentOf is configOf for an interceptor of idempotent calls. It checks the arguments of the
 // interceptor, which has this name.
 func idempotentOf(name string, l *core.Locker, key Key, opts []core.Option) *config {
-	if err := registration.CheckOnce(self, name, l, key); err != nil {
-		panic(err)
-	}
-	c := configOf(adapter.Must(registration.View(self, name, bridge.RPCIdempotent, l, opts)), key)
+	c := configOf(adapter.Must(registration.IdempotentView(self, name, bridge.RPCIdempotent, l, key, opts)), key)
 	c.idempotency = adapter.Must(idempotencyOf(c.locks))
-	registration.Must(self, !c.locks.FailsOpen(), name+" needs a locker without WithFailOpen: a call would take effect twice")
-	registration.Must(self, c.locks.KeepsRecords(), name+" needs a locker of core.New: a quorum keeps no records of calls")
-	registration.Must(self, !c.locks.SharesLocks(), name+" needs a locker without WithPermits and WithShared: a call has its key alone")
 	c.unaryOnly = true
 	return c
 }
@@ -94,11 +88,4 @@ func (c *config) begin(call *Call) (*core.Attempt, error) {
 	}
 	attempt, err := c.bound.Begin(call.ctx, key, "", call.method, fingerprint)
 	return attempt.(*core.Attempt), err //nolint:forcetypeassert // see bridge
-}
-
-// AttemptFromContext returns the attempt under which the handler of a call runs, and
-// false if there is none. The handler can decide what is stored
-// (core.Attempt.Decide), and read the number of the attempt (Number).
-func AttemptFromContext(ctx context.Context) (*core.Attempt, bool) {
-	return core.AttemptFromContext(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
@@ -23,7 +24,7 @@ import (
 // aborts the attempt.
 func begun(t *testing.T, locks *core.Locker, key string) *core.Attempt {
 	t.Helper()
-	attempt, err := locks.Begin(t.Context(), core.EndpointKey("", pb.Bank_Transfer_FullMethodName, key), nil)
+	attempt, err := locks.Begin(t.Context(), adapter.Must(core.EndpointKey("", pb.Bank_Transfer_FullMethodName, key)), nil)
 	if err != nil {
 		t.Fatalf("Begin: %v", err)
 	}
@@ -167,7 +168,7 @@ func TestOptionalKey(t *testing.T) {
 			locks, _ := adaptertest.Locker(t)
 			var runs atomic.Int32
 			conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
-				if _, ok := grpclock.AttemptFromContext(ctx); ok != (test.runs == 1) {
+				if _, ok := core.AttemptFromContext(ctx); ok != (test.runs == 1) {
 					t.Errorf("it runs as an attempt: %v", ok)
 				}
 				return nil
@@ -217,7 +218,7 @@ func TestStreamsAreNotIdempotent(t *testing.T) {
 	var runs atomic.Int32
 	client := serve(t, &bank{batch: func(s batchServer) error {
 		runs.Add(1)
-		_, ok := grpclock.AttemptFromContext(s.Context())
+		_, ok := core.AttemptFromContext(s.Context())
 		if ok {
 			t.Error("a stream runs as an attempt")
 		}
@@ -248,7 +249,7 @@ func TestNestedIdempotent(t *testing.T) {
 			wantOK(t, first)
 			checkReplay(t, first, ask(within(t), conn, transferOf("a")))
 
-			outer := core.EndpointKey("", pb.Bank_Transfer_FullMethodName, theKey)
+			outer := adapter.Must(core.EndpointKey("", pb.Bank_Transfer_FullMethodName, theKey))
 			names, err := rdb.Keys(t.Context(), "*"+outer+"*").Result()
 			if err != nil || len(names) == 0 {
 				t.Fatalf("KEYS: %q, %v", names, err)

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // Metadata reads the key from the metadata of a call. Case does not matter in the
@@ -22,8 +22,8 @@ func Metadata(name string) Key {
 	registration.Must(self, !strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
 	name = strings.ToLower(name)
 	return core.KeyOf(func(c *Call) (string, error) {
-		return keypart.Only(metadata.ValueFromIncomingContext(c.Context(), name))
-	}).Describe(keypart.Call("Metadata", name), "the metadata "+strconv.Quote(name))
+		return keytext.Only(metadata.ValueFromIncomingContext(c.Context(), name))
+	}).Describe(keytext.Call("Metadata", name), "the metadata "+strconv.Quote(name))
 }
 
 // IdempotencyKey reads the key from the metadata "idempotency-key", which is the same
@@ -48,7 +48,7 @@ func Metadata(name string) Key {
 // arrives after the first call has ended runs again.
 func IdempotencyKey() Key {
 	return core.KeyOf(func(c *Call) (string, error) {
-		return keypart.IdempotencyKey(metadata.ValueFromIncomingContext(c.Context(), "idempotency-key"))
+		return keytext.IdempotencyKey(metadata.ValueFromIncomingContext(c.Context(), "idempotency-key"))
 	}).Describe("IdempotencyKey()", `the metadata "idempotency-key"`)
 }
 
@@ -59,8 +59,8 @@ func IdempotencyKey() Key {
 func ContextValue(key any) Key {
 	registration.Must(self, key != nil, "ContextValue needs a key")
 	return core.KeyOf(func(c *Call) (string, error) {
-		return keypart.Value(c.Context().Value(key))
-	}).Describe(keypart.Call("ContextValue", key), "")
+		return keytext.Value(c.Context().Value(key))
+	}).Describe(keytext.Call("ContextValue", key), "")
 }
 
 // ContextValueAs reads the key from a value of type T in the context of a call, with
@@ -74,19 +74,19 @@ func ContextValueAs[T any](key any, get func(T) string) Key {
 	registration.Must(self, key != nil, "ContextValueAs needs a key")
 	registration.Must(self, get != nil, "ContextValueAs needs a function")
 	return core.KeyOf(func(c *Call) (string, error) {
-		return keypart.As(c.Context().Value(key), get)
-	}).Describe(keypart.Call("ContextValueAs", key), "")
+		return keytext.As(c.Context().Value(key), get)
+	}).Describe(keytext.Call("ContextValueAs", key), "")
 }
 
 // Method is the full method of a call, "/pkg.Service/Method": one lock for each
 // method, or a part for core.Join.
 func Method() Key {
-	return core.KeyOf(func(c *Call) (string, error) { return keypart.Text(c.FullMethod()) }).Describe("Method()", "")
+	return core.KeyOf(func(c *Call) (string, error) { return keytext.Text(c.FullMethod()) }).Describe("Method()", "")
 }
 
 // Literal is the same key for every call: one lock for all of them, or a part for
 // core.Join. An empty key panics.
 func Literal(key string) Key {
 	registration.Must(self, key != "", "Literal needs a key")
-	return core.KeyOf(func(*Call) (string, error) { return key, nil }).Describe(keypart.Call("Literal", key), "")
+	return core.KeyOf(func(*Call) (string, error) { return key, nil }).Describe(keytext.Call("Literal", key), "")
 }

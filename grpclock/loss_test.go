@@ -32,13 +32,13 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 		"the cause":         {func(ctx context.Context) error { return fmt.Errorf("transfer: %w", context.Cause(ctx)) }, false, "LEASE_LOST", "LEASE_LOST"},
 		"another lease":     {func(context.Context) error { return core.ErrClosed }, true, "LEASE_LOST", "LEASE_LOST"},
 		"no effect": {func(ctx context.Context) error {
-			if attempt, ok := grpclock.AttemptFromContext(ctx); ok {
+			if attempt, ok := core.AttemptFromContext(ctx); ok {
 				attempt.Decide(core.EndNoEffect)
 			}
 			return ctx.Err()
 		}, false, "LEASE_LOST", "UNAVAILABLE"},
 		"its own status, free": {func(ctx context.Context) error {
-			if attempt, ok := grpclock.AttemptFromContext(ctx); ok {
+			if attempt, ok := core.AttemptFromContext(ctx); ok {
 				attempt.Decide(core.EndAbort)
 			}
 			return fmt.Errorf("%w: %w", status.Error(codes.Unauthenticated, ""), context.Cause(ctx))

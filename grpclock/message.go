@@ -10,8 +10,8 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // Message reads the key from the message of a call, with the function get. With
@@ -30,7 +30,7 @@ func Message[M any](get func(M) string) Key {
 		if err != nil {
 			return "", err
 		}
-		return keypart.Text(get(m))
+		return keytext.Text(get(m))
 	}).Describe(fmt.Sprintf("Message(func(%v) string)", reflect.TypeFor[M]()), "")
 	return adapter.Tag(key, readsMessage{reflect.TypeFor[M](), fits[M]})
 }

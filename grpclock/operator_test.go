@@ -2,41 +2,18 @@ package grpclock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
-
-func TestEndpointKeyOfACall(t *testing.T) {
-	t.Parallel()
-	const method = "/bank.Bank/Transfer"
-	if got, err := grpclock.EndpointKey(method, "ada", `"8e03"`); got != core.EndpointKey("", method, "3:ada4:8e03") || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-	if got, err := grpclock.EndpointKey(method, "8e03"); got != core.EndpointKey("", method, "8e03") || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-	for _, wrong := range []string{"", "bank.Bank/Transfer", "/bank.Bank", "POST", "/a/b/c"} {
-		if got, err := grpclock.EndpointKey(wrong, "8e03"); got != "" || err == nil || !strings.HasPrefix(err.Error(), "reqlock: grpclock: EndpointKey: ") {
-			t.Errorf("%q: %q, %v", wrong, got, err)
-		}
-	}
-	if _, err := grpclock.EndpointKey(method, ""); !errors.Is(err, core.ErrNoKey) {
-		t.Errorf("%v", err)
-	}
-	if _, err := grpclock.EndpointKey(method); err == nil {
-		t.Error("no part is a key")
-	}
-}
 
 // docs/unknown-outcomes.md shows how an operator makes the key of a call whose key is a Join with
 // Named.
@@ -51,7 +28,7 @@ func TestEndpointKeyOfNamedJoin(t *testing.T) {
 	got := ""
 	_, err := once(ctx, &pb.TransferRequest{}, &grpc.UnaryServerInfo{FullMethod: pb.Bank_Transfer_FullMethodName},
 		func(ctx context.Context, _ any) (any, error) {
-			attempt, _ := grpclock.AttemptFromContext(ctx)
+			attempt, _ := core.AttemptFromContext(ctx)
 			got = attempt.Key()
 			return &pb.TransferReply{}, nil
 		})
@@ -59,7 +36,7 @@ func TestEndpointKeyOfNamedJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	joined := fmt.Sprintf("%d:%s%d:%s", len(user), user, len(clientKey), clientKey)
-	if want := core.EndpointKey("", pb.Bank_Transfer_FullMethodName, "payment:"+joined); got != want {
+	if want := adapter.Must(core.EndpointKey("", pb.Bank_Transfer_FullMethodName, "payment:"+joined)); got != want {
 		t.Errorf("the key is %s, the page makes %s", got, want)
 	}
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/bridge"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // WithUnknown sets which failures leave the outcome of a call unknown, so that copies
@@ -84,7 +84,7 @@ func idempotencyOf(l *core.Locker) (idempotency, error) {
 	}
 	own, err := registration.Fingerprint[*Call](self, l)
 	if own != nil {
-		i.fingerprint = func(c *Call) ([]byte, error) { return keypart.ReadFor("WithFingerprint()", "", c, own) }
+		i.fingerprint = func(c *Call) ([]byte, error) { return keytext.ReadFor("WithFingerprint()", "", c, own) }
 	}
 	return i, err
 }

@@ -79,7 +79,7 @@ func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 					if _, err := s.Recv(); err != nil {
 						return err
 					}
-					if lease, _ := grpclock.FromContext(s.Context()); lease.Key() != test.want[len(test.want)-1] {
+					if lease, _ := core.LeaseFromContext(s.Context()); lease.Key() != test.want[len(test.want)-1] {
 						t.Errorf("the lease is that of %q, not the innermost", lease.Key())
 					}
 					return s.Send(&pb.TransferReply{})
@@ -106,7 +106,7 @@ func TestStreamBehindItsFirstMessage(t *testing.T) {
 		return next(srv, ss)
 	}
 	client := serve(t, &bank{batch: func(s batchServer) error {
-		if lease, _ := grpclock.FromContext(s.Context()); lease.Key() != "other" {
+		if lease, _ := core.LeaseFromContext(s.Context()); lease.Key() != "other" {
 			t.Errorf("the lease is that of %q", lease.Key())
 		}
 		return s.Send(&pb.TransferReply{})

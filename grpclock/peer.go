@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // Peer reads the key from the identity or the address of the client's connection.
@@ -36,7 +36,7 @@ func peerOf(c *Call) (string, error) {
 	case len(chains) > 0 && len(chains[0]) > 0:
 		return identity(chains[0][0])
 	case len(tls.State.PeerCertificates) > 0:
-		return "", keypart.Invalid("a certificate that crypto/tls has not verified")
+		return "", keytext.Invalid("a certificate that crypto/tls has not verified")
 	}
 	return address(p.Addr)
 }
@@ -45,11 +45,11 @@ func peerOf(c *Call) (string, error) {
 func identity(leaf *x509.Certificate) (string, error) {
 	switch len(leaf.URIs) {
 	case 0:
-		return keypart.Text(leaf.Subject.String())
+		return keytext.Text(leaf.Subject.String())
 	case 1:
-		return keypart.Text(leaf.URIs[0].String())
+		return keytext.Text(leaf.URIs[0].String())
 	default:
-		return "", keypart.Invalid("a certificate with %d URIs", len(leaf.URIs))
+		return "", keytext.Invalid("a certificate with %d URIs", len(leaf.URIs))
 	}
 }
 
@@ -62,5 +62,5 @@ func address(addr net.Addr) (string, error) {
 	if err != nil {
 		host = addr.String()
 	}
-	return keypart.IP(host)
+	return keytext.IP(host)
 }

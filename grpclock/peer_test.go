@@ -109,7 +109,7 @@ func TestPeerWithTLS(t *testing.T) {
 			locks, _ := adaptertest.Locker(t)
 			var key string
 			addr := listen(t, &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
-				lease, _ := grpclock.FromContext(ctx)
+				lease, _ := core.LeaseFromContext(ctx)
 				key = lease.Key()
 				return nil
 			}}, unary(locks, grpclock.Peer()), grpc.Creds(credentials.NewTLS(&tls.Config{

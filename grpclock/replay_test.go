@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
@@ -268,7 +269,7 @@ func TestUnreadableRecords(t *testing.T) {
 func testUnreadable(t *testing.T, stored []byte, cause error) {
 	t.Helper()
 	locks, _ := adaptertest.Locker(t)
-	attempt, err := locks.Begin(t.Context(), core.EndpointKey("", pb.Bank_Transfer_FullMethodName, theKey), nil)
+	attempt, err := locks.Begin(t.Context(), adapter.Must(core.EndpointKey("", pb.Bank_Transfer_FullMethodName, theKey)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func (r *Rules) lockConfigs(name string, l *core.Locker, opts []core.Option, str
 		}
 		mustAllow(l, m, "lock 1", m.LockSettings.Options())
 		c := lockOf(name, l, r.lockKey(m), withSettings(opts, m.LockSettings))
-		registration.Must(self, !c.locks.SharesLocks(), name+": WithPermits and WithShared: write permits or shared in the rules instead")
+		registration.Must(self, !bridge.FactsOf(c.locks).SharesLocks, name+": WithPermits and WithShared: write permits or shared in the rules instead")
 		for i, lock := range m.Locks {
 			mustAllow(c.locks, m, fmt.Sprintf("lock %d", i+1), lock.Options())
 		}

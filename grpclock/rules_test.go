@@ -46,7 +46,7 @@ func TestAnnotatedMethodsLockTheirKeys(t *testing.T) {
 	b := &bank{
 		transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
 			var held []string
-			for _, lease := range grpclock.Leases(ctx) {
+			for _, lease := range core.LeasesFromContext(ctx) {
 				held = append(held, lease.Key())
 			}
 			keys = append(keys, held)
@@ -93,7 +93,7 @@ func TestAnnotatedKeyIsThatOfCode(t *testing.T) {
 	rules := grpclock.Annotated(a.descs(), grpclock.Source("tenant", grpclock.Literal("acme")))
 	var key string
 	client := serveAnnotated(t, &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
-		lease, _ := grpclock.FromContext(ctx)
+		lease, _ := core.LeaseFromContext(ctx)
 		key = lease.Key()
 		return nil
 	}}, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
@@ -121,7 +121,7 @@ func TestAnnotatedStreamWaitsForItsFirstMessage(t *testing.T) {
 		if _, err := sum(s); err != nil {
 			return err
 		}
-		for _, lease := range grpclock.Leases(s.Context()) {
+		for _, lease := range core.LeasesFromContext(s.Context()) {
 			keys = append(keys, lease.Key())
 		}
 		return s.SendAndClose(&pb.BalanceReply{})

@@ -38,7 +38,7 @@ func atEnd(err error) error {
 // wantLease checks that a stream runs under the lock of theKey.
 func wantLease(t *testing.T, s grpc.ServerStream) {
 	t.Helper()
-	lease, ok := grpclock.FromContext(s.Context())
+	lease, ok := core.LeaseFromContext(s.Context())
 	if !ok || lease.Key() != theKey || s.Context().Err() != nil {
 		t.Errorf("lease of %q, %v; %v", lease.Key(), ok, s.Context().Err())
 	}
@@ -113,7 +113,7 @@ func TestClientStream(t *testing.T) {
 	locks, rdb := adaptertest.Locker(t)
 	client := serve(t, &bank{deposit: func(s depositServer) error {
 		early := s.Context()
-		if _, ok := grpclock.FromContext(early); ok {
+		if _, ok := core.LeaseFromContext(early); ok {
 			t.Error("there is a lease before there is a message")
 		}
 		cents, err := sum(s)
@@ -203,13 +203,13 @@ func TestKeyThatReadsTheMessageWaitsForIt(t *testing.T) {
 			t.Parallel()
 			locks, _ := adaptertest.Locker(t)
 			client := serve(t, &bank{deposit: func(s depositServer) error {
-				if lease, ok := grpclock.FromContext(s.Context()); ok != test.opening {
+				if lease, ok := core.LeaseFromContext(s.Context()); ok != test.opening {
 					t.Errorf("at the opening, lease of %q", lease.Key())
 				}
 				if _, err := sum(s); err != nil {
 					return err
 				}
-				if lease, ok := grpclock.FromContext(s.Context()); ok != test.locked || ok && lease.Key() != theKey {
+				if lease, ok := core.LeaseFromContext(s.Context()); ok != test.locked || ok && lease.Key() != theKey {
 					t.Errorf("after the message, lease of %q", lease.Key())
 				}
 				return s.SendAndClose(&pb.BalanceReply{})

@@ -35,7 +35,7 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 		},
 		"a decision": {
 			func(ctx context.Context) error {
-				attempt, _ := grpclock.AttemptFromContext(ctx)
+				attempt, _ := core.AttemptFromContext(ctx)
 				attempt.Decide(core.EndUnknown)
 				return nil
 			}, nil,

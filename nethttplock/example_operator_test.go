@@ -17,7 +17,7 @@ func ExampleEndpointKey() {
 	defer stop()
 	mux := http.NewServeMux()
 	pay := func(w http.ResponseWriter, r *http.Request) {
-		attempt, _ := nethttplock.AttemptFromContext(r.Context())
+		attempt, _ := core.AttemptFromContext(r.Context())
 		attempt.Decide(core.EndUnknown)
 		w.WriteHeader(http.StatusGatewayTimeout)
 	}
@@ -33,7 +33,7 @@ func ExampleEndpointKey() {
 	fmt.Println("copy:", ask().Code)
 
 	ctx := context.Background()
-	key, err := nethttplock.EndpointKey("POST", "POST /payments", "8e03978e-40d5-43e8")
+	key, err := core.EndpointKey("POST", "POST /payments", "8e03978e-40d5-43e8")
 	if err != nil {
 		fmt.Println(err)
 	}

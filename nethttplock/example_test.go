@@ -81,7 +81,7 @@ func ExampleMiddleware_perUser() {
 		core.WithWait(2*time.Second))
 
 	h := authenticate(oneAtATime(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		lease, _ := nethttplock.FromContext(r.Context())
+		lease, _ := core.LeaseFromContext(r.Context())
 		_, _ = fmt.Fprintln(w, "under the lock", lease.Key())
 	})))
 
@@ -191,7 +191,7 @@ func ExampleMiddleware_some() {
 	changes := func(r *http.Request) bool { return r.Method != http.MethodGet }
 	h := nethttplock.Middleware(locks, nethttplock.Literal("report").When(changes))(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			_, locked := nethttplock.FromContext(r.Context())
+			_, locked := core.LeaseFromContext(r.Context())
 			fmt.Println(r.Method, "locked:", locked)
 		}))
 
@@ -275,12 +275,12 @@ func ExampleWithUnknown() {
 
 // The handler gives the fencing number of each account to the database, in the order of the
 // keys.
-func ExampleLeases() {
+func ExampleMiddleware_fencing() {
 	locks, stop := exampleLocker()
 	defer stop()
 
 	transfer := nethttplock.Middleware(locks, core.All(nethttplock.JSONField("from"), nethttplock.JSONField("to")).Named("account"), core.WithFencing(true))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		leases := nethttplock.Leases(r.Context())
+		leases := core.LeasesFromContext(r.Context())
 		from, to := leases[0], leases[1]
 		fmt.Println(from.Key(), from.Fence() > 0)
 		fmt.Println(to.Key(), to.Fence() > 0)

@@ -29,8 +29,8 @@ import (
 //
 // The handler's answer is first stored in Redis, and then sent. Until then a recorder
 // buffers it; the recorder is the handler's ResponseWriter. The handler finds the
-// lease in its request's context. AttemptFromContext returns its attempt, with which
-// the handler can decide what is stored.
+// lease and the attempt in its request's context: see core.AttemptFromContext. With the
+// attempt it can decide what is stored.
 // The handler goes on if its client disconnects: see core.WithClientCancel.
 //
 // Idempotent panics where Middleware does, for a key of core.All or with Permits, Shared or
@@ -89,14 +89,4 @@ func routeOf(r *http.Request) string {
 		return httpattempt.RouteOf(r, r.Pattern+" "+r.URL.Path)
 	}
 	return httpattempt.RouteOf(r, r.Pattern)
-}
-
-// AttemptFromContext returns the attempt of an Idempotent under which the handler
-// runs, and false if there is none:
-//
-//	if attempt, ok := nethttplock.AttemptFromContext(r.Context()); ok {
-//		attempt.Decide(core.EndUnknown)
-//	}
-func AttemptFromContext(ctx context.Context) (*core.Attempt, bool) {
-	return core.AttemptFromContext(ctx)
 }

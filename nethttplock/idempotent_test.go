@@ -86,7 +86,7 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 		"foreign option": {idempotent(adaptertest.ForeignOption()), adaptertest.ForeignOptionText},
 		"bad setting":    {idempotent(core.WithRetention(1)), "WithRetention"},
 		"All":            {func() { nethttplock.Idempotent(locks, core.All(byKey, literal)) }, "Idempotent has one key"},
-		"FailOpen":       {idempotent(core.WithFailOpen(true)), "without Redis"},
+		"FailOpen":       {idempotent(core.WithFailOpen(true)), "WithFailOpen"},
 		"a cookie":       {idempotent(core.WithReplayedHeaders("Set-Cookie")), "Set-Cookie"},
 		"of Idempotent":  {func() { nethttplock.Middleware(locks, byKey, core.WithStored(func(int) bool { return true })) }, "WithStored has no effect on Middleware"},
 	} {
@@ -102,7 +102,7 @@ func TestRouteIsThePatternOrThePath(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	uncertain := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		attempt, _ := nethttplock.AttemptFromContext(r.Context())
+		attempt, _ := core.AttemptFromContext(r.Context())
 		attempt.Decide(core.EndUnknown)
 	})
 	idempotent := nethttplock.Idempotent(locks, byKey)
@@ -118,7 +118,7 @@ func TestRouteIsThePatternOrThePath(t *testing.T) {
 	} {
 		adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", "")
 		wantCode(t, adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", ""), "outcome_unknown")
-		key, err := nethttplock.EndpointKey("POST", test.route, "route")
+		key, err := core.EndpointKey("POST", test.route, "route")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,8 +142,8 @@ func TestMiddlewareBehindIdempotent(t *testing.T) {
 	locks, rdb := adaptertest.Locker(t)
 	h := nethttplock.Idempotent(locks, byKey)(nethttplock.Middleware(locks, literal)(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			lease, _ := nethttplock.FromContext(r.Context())
-			if _, within := nethttplock.AttemptFromContext(r.Context()); !within || lease.Key() != theKey {
+			lease, _ := core.LeaseFromContext(r.Context())
+			if _, within := core.AttemptFromContext(r.Context()); !within || lease.Key() != theKey {
 				t.Errorf("the handler runs under %v", lease)
 			}
 			w.WriteHeader(http.StatusCreated)
@@ -197,7 +197,7 @@ func TestIdempotentCopiesFormAndPatternOutside(t *testing.T) {
 	if w.Body.String() != "1" || r.PostForm.Get("a") != "1" || r.Pattern != "POST /{id}" {
 		t.Errorf("%q, form %v, pattern %q", w.Body, r.PostForm, r.Pattern)
 	}
-	if _, within := nethttplock.AttemptFromContext(r.Context()); within {
+	if _, within := core.AttemptFromContext(r.Context()); within {
 		t.Error("the request outside has the attempt")
 	}
 }

@@ -37,7 +37,7 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 	}
 	silent := func(http.ResponseWriter, *http.Request) {}
 	noEffect := func(_ http.ResponseWriter, r *http.Request) {
-		running, _ := nethttplock.AttemptFromContext(r.Context())
+		running, _ := core.AttemptFromContext(r.Context())
 		running.Decide(core.EndNoEffect)
 	}
 	for name, test := range map[string]struct {

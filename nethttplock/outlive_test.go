@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/nethttplock"
@@ -26,7 +27,7 @@ func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 	returned, ended := make(chan struct{}), make(chan struct{})
 	server := newServer(t, endless(nethttplock.Middleware(locks, literal)(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			outer, _ := nethttplock.FromContext(r.Context())
+			outer, _ := core.LeaseFromContext(r.Context())
 			go func() {
 				defer close(ended)
 				<-returned

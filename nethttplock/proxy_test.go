@@ -78,7 +78,7 @@ func TestIdempotentReverseProxy(t *testing.T) {
 				if test.recovers {
 					defer func() { _ = recover() }()
 				}
-				attempt, _ := nethttplock.AttemptFromContext(r.Context())
+				attempt, _ := core.AttemptFromContext(r.Context())
 				attempt.Decide(test.decision)
 				proxy.ServeHTTP(w, r)
 			})).ServeHTTP)
@@ -135,7 +135,7 @@ func TestReverseProxyThatReachesNoService(t *testing.T) {
 			idempotent := nethttplock.Idempotent(locktest.New(t).Locker, byKey, core.WithoutFingerprint())
 			edge := quietServer(t, idempotent(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passes++
-				attempt, _ := nethttplock.AttemptFromContext(r.Context())
+				attempt, _ := core.AttemptFromContext(r.Context())
 				attempt.Decide(test.decides)
 				r.Body, r.ContentLength = http.NoBody, 0 // only such a request is sent again by the Transport
 				passed.ServeHTTP(w, r)

@@ -156,7 +156,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			inner := nethttplock.Idempotent(s.locks, byKey.Named("inner"), core.WithoutFingerprint())
 			inner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pass(w, r, nil) })).ServeHTTP(w, r)
 		}, charge: func(w http.ResponseWriter, r *http.Request) {
-			attempt, _ := nethttplock.AttemptFromContext(r.Context())
+			attempt, _ := core.AttemptFromContext(r.Context())
 			attempt.Decide(core.EndUnknown)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, want: unknown},

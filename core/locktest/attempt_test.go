@@ -135,7 +135,7 @@ func TestHoldForDoesNotHoldAttempt(t *testing.T) {
 func TestHoldHoldsAttempt(t *testing.T) {
 	both(t, func(t *testing.T) {
 		locks := locktest.New(t)
-		key, err := nethttplock.EndpointKey(http.MethodPost, "/payments", "8e03978e")
+		key, err := core.EndpointKey(http.MethodPost, "/payments", "8e03978e")
 		noError(t, err)
 		release := locks.Hold("i:" + key)
 		if got := pay(t, locks.Locker, answering("first")); got != "busy" {

@@ -33,7 +33,7 @@ func newBank(t *testing.T) *bank {
 	mux := http.NewServeMux()
 	mux.Handle("POST /payments", nethttplock.Idempotent(locks, nethttplock.IdempotencyKey())(
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })))
-	key, err := nethttplock.EndpointKey("POST", "POST /payments", "8e03978e")
+	key, err := core.EndpointKey("POST", "POST /payments", "8e03978e")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,11 @@
 // in its init. Values of core have the type any here, because core imports this package.
 package bridge
 
+import (
+	"context"
+	"time"
+)
+
 // A Middleware is a kind of middleware, or a set of kinds.
 type Middleware uint8
 
@@ -31,6 +36,14 @@ type Settings struct {
 	Own             map[OwnOption]any
 }
 
+// Facts are what an adapter has to know of a core.Locker beside its options.
+type Facts struct {
+	MaxWait      time.Duration // how long Enter and Begin wait: 0 without core.WithWait
+	FailsOpen    bool          // core.WithFailOpen
+	KeepsRecords bool          // it is no quorum
+	SharesLocks  bool          // core.WithPermits or core.WithShared
+}
+
 // An OwnOption names an option of an adapter.
 type OwnOption struct{ Adapter, Option string }
 
@@ -49,8 +62,22 @@ var (
 	View func(l any, adapter, middleware string, kind Middleware, opts any) (any, error)
 	// SettingsOf returns the Settings of a *core.Locker. The caller must not change them.
 	SettingsOf func(l any) *Settings
+	// FactsOf returns the Facts of a *core.Locker.
+	FactsOf func(l any) Facts
+	// Decision returns the core.Ending that the handler of a *core.Attempt has decided.
+	Decision func(attempt any) int32
+	// MaxAnswer returns the size in bytes of the largest answer that a *core.Attempt stores.
+	MaxAnswer func(attempt any) int
+	// CommitOwned is Commit of a *core.Attempt without a copy of the answer, whose bytes the caller
+	// must not change any more.
+	CommitOwned func(ctx context.Context, attempt any, answer []byte) error
+	// CutOff returns the refusal, a *core.Error, for the client of a handler that has given no
+	// answer because its context had ended, with that cause. It is what a copy gets.
+	CutOff func(attempt any, cause error, aborted bool) error
 	// CheckOptions is adapter.CheckOptions.
 	CheckOptions func(l, opts any) error
+	// UnwrapContext is adapter.UnwrapContext.
+	UnwrapContext func(unwrap func(ctx context.Context) (request context.Context, ok bool))
 	// CheckName is adapter.CheckName.
 	CheckName func(name string) error
 	// Warn is adapter.Warn.

@@ -44,10 +44,9 @@ type About struct {
 
 // A Bound is a core.Key with the core.Locker of its middleware.
 type Bound[R any] struct {
-	// Read reads the keys of a request. It takes no lock, and reports nothing.
-	Read func(R) Reading
-	// Enter takes the locks of the keys that were read, as core.Enter does.
-	Enter func(context.Context, Reading) (locked context.Context, release func(), err error)
+	// Enter is core.Enter, unless drop is true after the keys were read: then it takes no lock,
+	// reports nothing, and returns a nil release.
+	Enter func(ctx context.Context, r R, drop *bool) (locked context.Context, release func(), err error)
 	// ReadOne reads the key of an idempotent request. An error is reported.
 	ReadOne func(context.Context, R) (RequestKey, error)
 	// Begin begins an attempt, a *core.Attempt, at the request with this key on an endpoint. It is
@@ -55,12 +54,6 @@ type Bound[R any] struct {
 	Begin func(ctx context.Context, key RequestKey, method, route string, fingerprint []byte) (attempt any, err error)
 	// Refuse reports that a request is refused because its fingerprint cannot be read.
 	Refuse func(context.Context, error)
-}
-
-// A Reading is what the keys of a request are, or the error of reading them.
-type Reading struct {
-	Keys []RequestKey
-	Err  error
 }
 
 var (

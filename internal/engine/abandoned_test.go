@@ -23,7 +23,7 @@ func TestFailedRenewalBeforeFirstHolderAbortsAttempt(t *testing.T) {
 		"unknown":         {5 * time.Second, func(s *fakeStore) { failsFor(s, time.Second, "renew") }},
 	} {
 		row(t, name, func(t *testing.T) {
-			p, c := newProcesses(1), &callers{ending: Commit}
+			p, c := newProcesses(1), &callers{ending: EndCommit}
 			p.stores[0].after.set(delays(50*time.Millisecond, "begin")) // the caller that asked leaves meanwhile
 			test.fail(p.stores[0])
 			short := attempt("f", WaitForever)
@@ -33,7 +33,7 @@ func TestFailedRenewalBeforeFirstHolderAbortsAttempt(t *testing.T) {
 			cancel()
 			time.Sleep(20 * time.Second)
 			c.check(t, 1, 0, "")
-			if p.stores[0].begunCount("renew") == 0 || c.reasons[Interrupted] != 0 {
+			if p.stores[0].begunCount("renew") == 0 || c.reasons[Died] != 0 {
 				t.Errorf("refused %v; transitions %v", c.reasons, p.stores[0].transitions())
 			}
 			p.checkIdle(t)
@@ -68,12 +68,12 @@ func losesBeginReply(t *testing.T, p *processes, next Request) {
 // without the attempt would free the key and leave the record behind.
 func TestHintDuringAbortKeepsRecordRight(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, c := newProcesses(2), &callers{ending: Commit}
+		p, c := newProcesses(2), &callers{ending: EndCommit}
 		p.stores[0].before.set(delays(100*time.Millisecond, "abort"))
 		losesBeginReply(t, p, request(WaitForever))
 		c.join(t, p.engines[1], 1, attempt("f", WaitForever)) // its request sends a hint to the holder, p0:1
 		sleep(20 * time.Second)
-		if len(c.ran) != 1 || c.reasons[Interrupted] != 0 {
+		if len(c.ran) != 1 || c.reasons[Died] != 0 {
 			t.Errorf("no caller has run; the other process: ran %v, refused %v", c.ran, c.reasons)
 		}
 	})
@@ -104,7 +104,7 @@ func TestFailedAbortDuringHintIsResent(t *testing.T) {
 		sleep(time.Minute)
 		if record := p.server.record("k"); record.state == 'R' {
 			t.Errorf("no caller has run, and the record is %c of %s after %d aborts", record.state, record.token, aborts.Load())
-			if refusal := refused(t, p.engines[1], attempt("f", 0)); refusal.Reason == Interrupted {
+			if refusal := refused(t, p.engines[1], attempt("f", 0)); refusal.Reason == Died {
 				t.Error("the next request, in any process, is refused because an attempt died")
 			}
 		}
@@ -136,7 +136,7 @@ func TestAttemptThatNeverRanIsAbortedAfterOutage(t *testing.T) {
 		p := refusedDuringOutage(t, 30*time.Second)
 		time.Sleep(time.Minute)
 		p.stores[0].after.set(nil)
-		end(t, hold(t, p.engines[0], attempt("f", 0)), Abort)
+		end(t, hold(t, p.engines[0], attempt("f", 0)), EndAbort)
 	})
 }
 
@@ -148,7 +148,7 @@ func TestFailedAbortAfterLossReturnsFault(t *testing.T) {
 		back := time.Now().Add(11 * time.Second)
 		p.stores[0].before.set(failsUntil(back, errNoCommitReply))
 		<-h.Context().Done() // the lease could not be renewed for about 10 s
-		_, err := h.End(context.Background(), Abort, nil)
+		_, err := h.End(context.Background(), EndAbort, nil)
 		if err == nil {
 			t.Errorf("the store has taken nothing, and Abort returned no fault")
 		}
@@ -173,7 +173,7 @@ func TestAbortedRerunKeepsNumber(t *testing.T) {
 			if h.Number() != 2 {
 				t.Errorf("attempt %d", h.Number())
 			}
-			end(t, h, Abort) // it could not find out what the first attempt did
+			end(t, h, EndAbort) // it could not find out what the first attempt did
 			next := attempt("f", 0)
 			next.Attempt.Rerun = policy
 			h, err := p.engines[0].Acquire(t.Context(), next)
@@ -183,7 +183,7 @@ func TestAbortedRerunKeepsNumber(t *testing.T) {
 			if h.Number() < 2 {
 				t.Errorf("attempt 1 died, and the third one runs as number %d", h.Number())
 			}
-			end(t, h, Commit)
+			end(t, h, EndCommit)
 		})
 	}
 }
@@ -211,14 +211,14 @@ func TestCopyBeforeAbortIsNotInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"a copy that may not wait": 0, "a copy that waits": WaitForever} {
 		row(t, name, func(t *testing.T) {
-			p, c := newProcesses(1), &callers{ending: Commit}
+			p, c := newProcesses(1), &callers{ending: EndCommit}
 			p.stores[0].after.set(fails(errNoCommitReply, "begin"))
 			p.stores[0].before.set(fails(errDown, "abort"))
 			refuses(t, p.engines[0], attempt("f", 0), Unavailable)
 			p.stores[0].after.set(nil)
 			sleep(20 * time.Second)
 			c.join(t, p.engines[0], 1, attempt("f", wait))
-			if n := len(p.events[0].of(OutcomeUnknown)); c.reasons[Interrupted] != 0 || c.reasons[Unavailable] != len(c.reasons) || n != 0 {
+			if n := len(p.events[0].of(OutcomeUnknown)); c.reasons[Died] != 0 || c.reasons[Unavailable] != len(c.reasons) || n != 0 {
 				t.Errorf("refused %v, %d unknown outcomes", c.reasons, n)
 			}
 			p.stores[0].before.set(nil)

@@ -187,7 +187,7 @@ func (e *Engine) await(ctx context.Context, w *waiter, begun time.Time) *Refusal
 		}
 	}
 	if w.refusal == nil && ctx.Err() != nil {
-		w.hold.startRelease(unseen, Abort, nil) // ctx ended at the moment of the grant: the next waiter gets the lease
+		w.hold.startRelease(unseen, EndAbort, nil) // ctx ended at the moment of the grant: the next waiter gets the lease
 		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
 	}
 	return w.refusal
@@ -234,7 +234,7 @@ var errAbandoned = errors.New("the caller has panicked or ended its goroutine me
 func (w *waiter) abandon(how releaseMode) {
 	if w.giveUp() == nil && w.hold.lease != nil {
 		w.hold.WaiveMinHold()
-		w.hold.startRelease(how, Abort, nil)
+		w.hold.startRelease(how, EndAbort, nil)
 	}
 	if how == unseen && w.queued {
 		refusal := &Refusal{Reason: Unavailable, Fault: errAbandoned}

@@ -133,7 +133,7 @@ func (q *queue) releaseOrphan(asked store.EnqueueRequest, orphan string) {
 	// Without Waiter: the waiter keeps its place in the store's queue.
 	r := store.ReleaseRequest{Target: asked.Target, Claim: asked.Claim}
 	r.Token, r.Limit = orphan, limitOf(orphan)
-	r = Abort.applyTo(r, q.engine.discards.attemptOf(keyToken{q.key, orphan}), nil)
+	r = EndAbort.applyTo(r, q.engine.discards.attemptOf(keyToken{q.key, orphan}), nil)
 	q.engine.store.Release(r, func(store.ReleaseResult, error) {
 		defer q.engine.work.Done()
 		q.shard.mu.Lock()

@@ -48,7 +48,7 @@ var errAborting = &store.Fault{Temporary: true, Err: errors.New("an earlier atte
 // the verdict decides about, and asks for the others. The token is dead.
 func (q *queue) onVerdict(r store.EnqueueRequest, answer store.Answer) {
 	q.lastFault, q.joined = nil, false
-	if answer.Verdict == store.Interrupted && q.engine.discards.isAborting(q.key) {
+	if answer.Verdict == store.Died && q.engine.discards.isAborting(q.key) {
 		q.noteFault(errAborting)
 		q.pause(q.pauses.after(answer, errAborting, false))
 		return
@@ -56,7 +56,7 @@ func (q *queue) onVerdict(r store.EnqueueRequest, answer store.Answer) {
 	if answer.Unreported != "" {
 		q.engine.reportUnknown(q.unknownOutcome(), answer.Unreported)
 	}
-	if answer.Verdict == store.Done || answer.Verdict == store.Sealed {
+	if answer.Verdict == store.Done || answer.Verdict == store.Unreplayable {
 		q.noteRival()
 	}
 	q.settleByVerdict(r.Attempt, answer.Verdict, answer.Record)
@@ -87,12 +87,12 @@ func (q *queue) settleByVerdict(a *Attempt, verdict store.Verdict, record []byte
 			return &Refusal{Reason: Mismatch}
 		case verdict == store.Done:
 			return &Refusal{Reason: Done, Record: record}
-		case verdict == store.Sealed:
-			return &Refusal{Reason: Sealed}
+		case verdict == store.Unreplayable:
+			return &Refusal{Reason: Unreplayable}
 		case verdict == store.Mismatch:
 			return &Refusal{Reason: Mismatch}
-		case verdict == store.Interrupted && !own.Rerun:
-			return &Refusal{Reason: Interrupted}
+		case verdict == store.Died && !own.Rerun:
+			return &Refusal{Reason: Died}
 		}
 		return nil
 	})
@@ -121,7 +121,7 @@ func (q *queue) releaseThenAsk(asked store.EnqueueRequest) {
 	p := keyToken{asked.Key, asked.Token}
 	first := e.discards.add(p, asked.Attempt)
 	r := store.ReleaseRequest{Target: asked.Target, Claim: asked.Claim, Waiter: asked.Waiter}
-	r = Abort.applyTo(r, asked.Attempt, nil)
+	r = EndAbort.applyTo(r, asked.Attempt, nil)
 	q.releasingToken = true
 	e.work.Add()
 	e.store.Release(r, func(_ store.ReleaseResult, err error) {

@@ -39,7 +39,7 @@ func TestDuplicateGetsAnswer(t *testing.T) {
 		if h.Number() != 1 {
 			t.Errorf("attempt %d", h.Number())
 		}
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		for i, e := range p.engines {
 			refusal := refused(t, e, attempt("f", 0))
 			if refusal.Reason != Done || string(refusal.Record) != "answer of p0:1" {
@@ -69,7 +69,7 @@ func TestDuplicateGetsAnswer(t *testing.T) {
 func TestEachAttemptHasItsOwnToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(2), &callers{ending: Abort}
+		p, c := newProcesses(2), &callers{ending: EndAbort}
 		for _, e := range p.engines {
 			c.join(t, e, 5, attempt("f", WaitForever))
 		}
@@ -87,7 +87,7 @@ func TestMismatchIsCheckedFirst(t *testing.T) {
 	t.Parallel()
 	other := func(wait time.Duration) Request { return attempt("other", wait) }
 	for _, wait := range []time.Duration{0, WaitForever} {
-		for name, end := range map[string]Ending{"while it runs": -1, "after it": Commit, "after a sealed one": Seal} {
+		for name, end := range map[string]Ending{"while it runs": -1, "after it": EndCommit, "after a sealed one": EndDone} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestMismatchIsCheckedFirst(t *testing.T) {
 						}
 					}
 					if end < 0 {
-						_, _ = h.End(t.Context(), Commit, nil)
+						_, _ = h.End(t.Context(), EndCommit, nil)
 					}
 					synctest.Wait()
 					p.checkIdle(t)
@@ -117,7 +117,7 @@ func TestMismatchIsCheckedFirst(t *testing.T) {
 func TestMismatchIsKnownFromTheGrant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &callers{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: EndCommit}
 		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 		c.join(t, p.engines[0], 1, attempt("f", WaitForever))
 		begun := time.Now()
@@ -138,7 +138,7 @@ func TestRecordOfDeadAttempt(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newProcesses(1)
 			p.server.setRecord("k", dead)
-			if refusal := refused(t, p.engines[0], attempt("f", WaitForever)); refusal.Reason != Interrupted {
+			if refusal := refused(t, p.engines[0], attempt("f", WaitForever)); refusal.Reason != Died {
 				t.Errorf("%v", refusal.Reason)
 			}
 			if status, err := forget(p.engines[0], "another:1"); status != Changed || err != nil {
@@ -151,7 +151,7 @@ func TestRecordOfDeadAttempt(t *testing.T) {
 			if status, err := forget(p.engines[0], h.Token()); status != StillRunning || err != nil || h.Number() != 1 {
 				t.Errorf("resolve beside attempt %d: %v, %v", h.Number(), status, err)
 			}
-			end(t, h, Commit)
+			end(t, h, EndCommit)
 			p.checkIdle(t)
 		})
 	})
@@ -166,14 +166,14 @@ func TestRecordOfDeadAttempt(t *testing.T) {
 			if h.Number() != 4 {
 				t.Errorf("attempt %d, want 4", h.Number())
 			}
-			end(t, h, Commit)
+			end(t, h, EndCommit)
 			p.checkIdle(t)
 		})
 	})
 	t.Run("under waiters of both kinds", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			p, c, again := newProcesses(1), &callers{}, &callers{ending: Commit}
+			p, c, again := newProcesses(1), &callers{}, &callers{ending: EndCommit}
 			p.server.set("k", "dead:1", 3*time.Second)
 			p.server.setRecord("k", dead)
 			rerun := attempt("f", WaitForever)
@@ -182,7 +182,7 @@ func TestRecordOfDeadAttempt(t *testing.T) {
 			again.join(t, p.engines[0], 3, rerun)
 			time.Sleep(20 * time.Second)
 			again.check(t, 1, 2, "")
-			if c.reasons[Interrupted] != 3 {
+			if c.reasons[Died] != 3 {
 				t.Errorf("callers that may not run again: %v", c.reasons)
 			}
 			p.checkIdle(t)
@@ -202,7 +202,7 @@ func TestLeavingCallerBeginsNoAttempt(t *testing.T) {
 		if last := p.stores[1].transitions(); last[len(last)-1] != "abort" || len(p.server.queue("k")) != 0 {
 			t.Errorf("transitions %v, queue %v", last, p.server.queue("k"))
 		}
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		p.checkIdle(t)
 	})
 }
@@ -220,7 +220,7 @@ func TestAttemptGrantedToLeavingCallerIsAborted(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := p.engines[0].Acquire(ctx, attempt("f", 0)); reasonOf(t, err) == Interrupted {
+		if _, err := p.engines[0].Acquire(ctx, attempt("f", 0)); reasonOf(t, err) == Died {
 			t.Errorf("%v", err)
 		}
 		time.Sleep(time.Second)
@@ -232,7 +232,7 @@ func TestAttemptGrantedToLeavingCallerIsAborted(t *testing.T) {
 		if h.Number() != 1 {
 			t.Errorf("attempt %d", h.Number())
 		}
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		p.checkIdle(t)
 	})
 }
@@ -241,7 +241,7 @@ func TestAttemptGrantedToLeavingCallerIsAborted(t *testing.T) {
 func TestAttemptsAndLocksExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(2), &callers{ending: Commit}
+		p, c := newProcesses(2), &callers{ending: EndCommit}
 		var locked int
 		h := hold(t, p.engines[0], request(0))
 		for _, e := range p.engines {

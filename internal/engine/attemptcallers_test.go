@@ -80,7 +80,7 @@ func TestWaitingDuplicatesShareOneAnswer(t *testing.T) {
 		for _, e := range p.engines {
 			c.join(t, e, 30, attempt("f", WaitForever))
 		}
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		time.Sleep(time.Second)
 		c.check(t, 0, 90, "p0:1")
 		if want := []string{"begin", "commit"}; !slices.Equal(p.stores[0].transitions(), want) {
@@ -103,7 +103,7 @@ func TestSimultaneousDuplicatesShareOneRequest(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p, c := newProcesses(1), &callers{}
-				end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
+				end(t, hold(t, p.engines[0], attempt("f", 0)), EndCommit)
 				p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 				c.join(t, p.engines[0], 20, attempt("f", wait))
 				time.Sleep(time.Second)
@@ -123,10 +123,10 @@ func TestOneWaiterRunsAfterAbort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p, c := newProcesses(2), &callers{ending: Commit}
+				p, c := newProcesses(2), &callers{ending: EndCommit}
 				h := hold(t, p.engines[0], attempt("f", 0))
 				c.join(t, p.engines[others], 20, attempt("f", WaitForever))
-				end(t, h, Abort)
+				end(t, h, EndAbort)
 				time.Sleep(10 * time.Second)
 				c.check(t, 1, 19, "")
 				if n := len(p.server.record("k").answer); n == 0 {
@@ -142,7 +142,7 @@ func TestOneWaiterRunsAfterAbort(t *testing.T) {
 func TestMismatchAmongSimultaneousCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &callers{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: EndCommit}
 		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 		c.join(t, p.engines[0], 5, attempt("f", WaitForever))
 		c.join(t, p.engines[0], 5, attempt("other", WaitForever))

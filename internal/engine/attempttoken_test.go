@@ -15,10 +15,10 @@ import (
 func TestAttemptEndsBeforeLockIsTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &callers{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: EndCommit}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		waiting(t, p.engines[0], request(WaitForever), func(*Hold) {})
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		synctest.Wait()
 		h = hold(t, p.engines[0], request(0))
 		c.join(t, p.engines[0], 1, attempt("g", WaitForever))
@@ -110,7 +110,7 @@ func TestMismatchOfOneCallerRefusesNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, wrong, right := newProcesses(1), &callers{}, &callers{}
-		end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
+		end(t, hold(t, p.engines[0], attempt("f", 0)), EndCommit)
 		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 		wrong.join(t, p.engines[0], 3, attempt("g", WaitForever))
 		right.join(t, p.engines[0], 3, attempt("f", WaitForever))
@@ -128,7 +128,7 @@ func TestMismatchOfOneCallerRefusesNoOther(t *testing.T) {
 func TestAnotherRequestAfterLoss(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &callers{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: EndCommit}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		c.join(t, p.engines[0], 1, attempt("f", WaitForever))
 		p.server.set("k", "foreign", 5*time.Second)
@@ -138,7 +138,7 @@ func TestAnotherRequestAfterLoss(t *testing.T) {
 		if refusal := refused(t, p.engines[0], attempt("g", 0)); refusal.Reason != Busy {
 			t.Errorf("another request: %v", refusal.Reason)
 		}
-		end(t, h, Interrupt)
+		end(t, h, EndUnknown)
 		time.Sleep(20 * time.Second)
 		c.check(t, 1, 0, "")
 		p.checkIdle(t)
@@ -149,7 +149,7 @@ func TestAnotherRequestAfterLoss(t *testing.T) {
 func TestAnotherRequestDuringAbort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &callers{ending: Abort}
+		p, c := newProcesses(1), &callers{ending: EndAbort}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.stores[0].before.set(func(string, storetest.AnyRequest) error { time.Sleep(time.Millisecond); return nil })
 		h.BeginRelease()
@@ -174,7 +174,7 @@ func TestLateGrantOfAttemptIsAborted(t *testing.T) {
 		if h.Number() != 1 || p.stores[0].count("abort") != 1 {
 			t.Errorf("attempt %d, transitions %v", h.Number(), p.stores[0].transitions())
 		}
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		p.checkIdle(t)
 		if n := p.stores[0].count("abort"); n != 1 {
 			t.Errorf("%d aborts", n)
@@ -203,7 +203,7 @@ func TestFailedAbortOfLateGrantIsResent(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		h := hold(t, p.engines[0], attempt("f", 0))
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		p.checkIdle(t)
 	})
 }

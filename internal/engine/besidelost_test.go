@@ -27,7 +27,7 @@ func TestNoCopyRunsBesideHandlerThatLostItsLease(t *testing.T) {
 			refuses(t, p.engines[0], attempt("f", 0), Busy)
 			refuses(t, p.engines[0], attempt("f", time.Second), TimedOut)
 			time.Sleep(time.Minute)
-			end(t, h, Commit)
+			end(t, h, EndCommit)
 			before.check(t, 0, 2, h.Token())
 			after.check(t, 0, 2, h.Token())
 			p.checkIdle(t)
@@ -43,16 +43,16 @@ func TestCopyRunsAfterHandlerThatLostItsLease(t *testing.T) {
 		wait   time.Duration
 		ran    int
 	}{
-		"aborted, a copy waits":       {Abort, WaitForever, 1},
-		"interrupted, a copy waits":   {Interrupt, WaitForever, 1},
-		"aborted, the copy has left":  {Abort, time.Second, 0},
-		"interrupted, it has left":    {Interrupt, time.Second, 0},
-		"done, and the copy has left": {Commit, time.Second, 0},
+		"aborted, a copy waits":       {EndAbort, WaitForever, 1},
+		"interrupted, a copy waits":   {EndUnknown, WaitForever, 1},
+		"aborted, the copy has left":  {EndAbort, time.Second, 0},
+		"interrupted, it has left":    {EndUnknown, time.Second, 0},
+		"done, and the copy has left": {EndCommit, time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p, c := newProcesses(1), &callers{ending: Commit}
+				p, c := newProcesses(1), &callers{ending: EndCommit}
 				h := hold(t, p.engines[0], attempt("f", 0))
 				p.server.set("k", "", 0)
 				p.server.setRecord("k", fakeRecord{})

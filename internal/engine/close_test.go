@@ -147,7 +147,7 @@ func TestCloseAwaitsAttemptsThatItCutsOff(t *testing.T) {
 			go func() {
 				<-h.Context().Done()
 				time.Sleep(test.ends)
-				_, err := h.End(context.Background(), Commit, answerOf(h))
+				_, err := h.End(context.Background(), EndCommit, answerOf(h))
 				ended <- err
 			}()
 			begun := time.Now()

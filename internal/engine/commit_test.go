@@ -42,7 +42,7 @@ func TestCommitIsRetried(t *testing.T) {
 				p.stores[0].before.set(fail)
 			}
 			begun := time.Now()
-			loss, err := h.End(context.Background(), Commit, answerOf(h))
+			loss, err := h.End(context.Background(), EndCommit, answerOf(h))
 			took := time.Since(begun)
 			failed := test.fails > commitTimeout
 			if loss != NotLost || (err != nil) != failed || took > commitTimeout+maxPause {
@@ -65,7 +65,7 @@ func TestCommitIsRetried(t *testing.T) {
 			if last := committed[len(committed)-1]; late && (last.Err != nil || last.GoesOn || !last.Repeated || last.Held < test.fails) {
 				t.Errorf("late: %+v", last)
 			}
-			want := map[rune]Reason{'D': Done, 'R': Interrupted}[test.later]
+			want := map[rune]Reason{'D': Done, 'R': Died}[test.later]
 			if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != want {
 				t.Errorf("the next one: %v, want %v", refusal.Reason, want)
 			}
@@ -82,7 +82,7 @@ func TestCommitIsNotRetriedAfterPermanentFault(t *testing.T) {
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.stores[0].before.set(fails(&store.Fault{Err: errors.New("denied")}, "commit"))
 		begun := time.Now()
-		if _, err := h.End(context.Background(), Commit, nil); err == nil || time.Since(begun) > 0 {
+		if _, err := h.End(context.Background(), EndCommit, nil); err == nil || time.Since(begun) > 0 {
 			t.Errorf("error %v after %v", err, time.Since(begun))
 		}
 		synctest.Wait()
@@ -103,7 +103,7 @@ func TestFirstResendOfCommit(t *testing.T) {
 			return nil
 		})
 		begun := time.Now()
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		if took := time.Since(begun); took > minPause {
 			t.Errorf("committed after %v", took)
 		}
@@ -132,7 +132,7 @@ func TestCommitAfterLoss(t *testing.T) {
 				r.Attempt.Rerun = true
 				last = hold(t, p.engines[1], r)
 			}
-			if loss, err := h.End(context.Background(), Commit, answerOf(h)); loss != test.want || err != nil {
+			if loss, err := h.End(context.Background(), EndCommit, answerOf(h)); loss != test.want || err != nil {
 				t.Errorf("loss %v, error %v", loss, err)
 			}
 			committed := p.events[0].of(Committed)
@@ -140,7 +140,7 @@ func TestCommitAfterLoss(t *testing.T) {
 				t.Errorf("committed %+v", committed)
 			}
 			if test.rerun {
-				end(t, last, Commit)
+				end(t, last, EndCommit)
 			}
 			for _, e := range p.engines {
 				if refusal := refused(t, e, attempt("f", 0)); string(refusal.Record) != string(answerOf(last)) {
@@ -164,7 +164,7 @@ func TestLateCommitAnswersWaiters(t *testing.T) {
 		c.join(t, p.engines[0], 5, attempt("f", WaitForever))
 		p.server.setRecord("k", fakeRecord{state: 'R', token: h.Token(), fingerprint: []byte("f")})
 		begun := p.stores[0].count("begin")
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		c.check(t, 0, 5, h.Token())
 		if got := p.stores[0].count("begin"); got != begun {
 			t.Errorf("asked %d times", got-begun)
@@ -179,7 +179,7 @@ func TestCommitRestoresLostRecord(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.server.setRecord("k", fakeRecord{})
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		synctest.Wait()
 		if restored := p.events[0].of(Restored); len(restored) != 1 {
 			t.Errorf("events %+v", p.events[0].all())
@@ -215,7 +215,7 @@ func TestCommitAfterRefusedSendReportsLoss(t *testing.T) {
 				}
 				return nil
 			})
-			end(t, h, Commit)
+			end(t, h, EndCommit)
 			synctest.Wait()
 			if got := len(events.of(Lost)); got != c.losses || s.count("commit") != 1 {
 				t.Errorf("%d losses after %d commits, want %d after one", got, s.count("commit"), c.losses)

@@ -67,7 +67,7 @@ func (e *Engine) discard(p keyToken, attempt *Attempt, over time.Time) {
 		Target: store.Target{Key: p.key, Limit: limitOf(p.token), Token: p.token, Bound: discardBounds * e.bound},
 		Claim:  e.claimOf(unknownTTL),
 	}
-	r = Abort.applyTo(r, attempt, nil)
+	r = EndAbort.applyTo(r, attempt, nil)
 	closing := e.closing
 	for retries, last := 0, false; e.mayDiscard(p); retries++ {
 		err := e.releaseAndWait(r)

@@ -7,7 +7,7 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// commitTimeout is how long a commit or a seal is retried. It must not be lost, because
+// commitTimeout is how long a Commit or Done is retried. It must not be lost, because
 // the handler has run and its answer is about to be sent.
 const commitTimeout = 2 * time.Second
 
@@ -16,14 +16,14 @@ type Ending int8
 
 // The endings.
 const (
-	Abort     Ending = iota // as if the attempt had not begun
-	Commit                  // the attempt is done, with an answer
-	Seal                    // the attempt is done, and its answer is not kept
-	Interrupt               // the outcome is unknown, as after a crash
+	EndAbort   Ending = iota // as if the attempt had not begun
+	EndCommit                // the attempt is done, with an answer
+	EndDone                  // the attempt is done, and its answer is not kept
+	EndUnknown               // the outcome is unknown, as after a crash
 )
 
 // isFinal reports whether the attempt is done.
-func (e Ending) isFinal() bool { return e == Commit || e == Seal }
+func (e Ending) isFinal() bool { return e == EndCommit || e == EndDone }
 
 // applyTo returns the release of the token with this ending of its attempt. A release
 // without an attempt leaves a record that says that the attempt does not run any more.
@@ -32,21 +32,21 @@ func (e Ending) applyTo(r store.ReleaseRequest, a *Attempt, record []byte) store
 		return r
 	}
 	switch e {
-	case Abort:
-		r.Attempt, r.Ending = a, store.Abort
-	case Commit:
-		r.Attempt, r.Ending, r.Record = a, store.Commit, record
-	case Seal:
-		r.Attempt, r.Ending = a, store.Seal
-	case Interrupt:
+	case EndAbort:
+		r.Attempt, r.Ending = a, store.EndAbort
+	case EndCommit:
+		r.Attempt, r.Ending, r.Record = a, store.EndCommit, record
+	case EndDone:
+		r.Attempt, r.Ending = a, store.EndDone
+	case EndUnknown:
 	}
 	return r
 }
 
 // verdictOf returns the verdict on later requests after an attempt that was done.
 func verdictOf(e store.Ending) store.Verdict {
-	if e == store.Seal {
-		return store.Sealed
+	if e == store.EndDone {
+		return store.Unreplayable
 	}
 	return store.Done
 }
@@ -54,15 +54,15 @@ func verdictOf(e store.Ending) store.Verdict {
 // abortedAttempt returns the attempt that the release in flight aborts; nil if there is
 // none.
 func (q *queue) abortedAttempt() *Attempt {
-	if q.lastRelease.Ending == store.Abort {
+	if q.lastRelease.Ending == store.EndAbort {
 		return q.lastRelease.Attempt
 	}
 	return nil
 }
 
-// End ends the hold of an attempt, as Release ends the hold of a plain lock. Commit and Seal
+// End ends the hold of an attempt, as Release ends the hold of a plain lock. EndCommit and EndDone
 // are retried for commitTimeout, also after the loss of the lease. The loss is Taken if
-// another attempt has begun, so that the store refused the commit or seal. The loss
+// another attempt has begun, so that the store refused the Commit or Done. The loss
 // says nothing about the lease. Later calls do nothing and return the same.
 //
 // The caller must not change the record's bytes any more.
@@ -74,7 +74,7 @@ func (h *Hold) End(ctx context.Context, ending Ending, record []byte) (Loss, err
 	return NotLost, err
 }
 
-// SetCause sets why the owner interrupts the attempt, for the event OutcomeUnknown. It does
+// SetCause sets why the owner ends the attempt as unknown, for the event OutcomeUnknown. It does
 // nothing after the end of the attempt.
 func (h *Hold) SetCause(cause error) {
 	h.shard.mu.Lock()
@@ -84,7 +84,7 @@ func (h *Hold) SetCause(cause error) {
 	}
 }
 
-// isRefused reports whether a commit or seal came after another attempt had begun.
+// isRefused reports whether a Commit or Done came after another attempt had begun.
 func (h *Hold) isRefused() bool {
 	h.shard.mu.Lock()
 	defer h.shard.mu.Unlock()
@@ -115,9 +115,9 @@ func (h *Hold) releaseLate() {
 			q.committing--
 		}
 		switch {
-		case err != nil && h.ending == Abort:
+		case err != nil && h.ending == EndAbort:
 			h.engine.discardAsync(keyToken{r.Key, r.Token}, r.Attempt, h.until)
-		case h.ending == Abort:
+		case h.ending == EndAbort:
 			h.engine.discards.noteAborted(keyToken{r.Key, r.Token}, r.Attempt)
 		case err != nil:
 			q.keepOpen(h, r, err)
@@ -158,7 +158,7 @@ func (q *queue) hasAttemptUnderWay() bool {
 	return asks || q.state == releasing && q.lease.attempt != nil
 }
 
-// observeEnding reports the result of a commit or seal to the owner.
+// observeEnding reports the result of a Commit or Done to the owner.
 func (h *Hold) observeEnding(err error, after *callbacks) {
 	if !h.ending.isFinal() {
 		return

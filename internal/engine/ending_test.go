@@ -28,16 +28,16 @@ func TestEndingDecidesTheNextAttempt(t *testing.T) {
 		record rune
 		next   Reason // of the next request; 0 if it runs
 	}{
-		{"commit", Commit, 'D', Done},
-		{"seal", Seal, 'U', Sealed},
-		{"abort", Abort, 'A', 0},
-		{"interrupt", Interrupt, 'R', Interrupted},
+		{"commit", EndCommit, 'D', Done},
+		{"seal", EndDone, 'U', Unreplayable},
+		{"abort", EndAbort, 'A', 0},
+		{"interrupt", EndUnknown, 'R', Died},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p, c := newProcesses(2), &callers{ending: Commit}
+				p, c := newProcesses(2), &callers{ending: EndCommit}
 				h := hold(t, p.engines[0], attempt("f", 0))
 				for _, e := range p.engines {
 					c.join(t, e, 2, attempt("f", WaitForever))
@@ -72,9 +72,9 @@ func TestAbortAfterLossKeepsLaterRecord(t *testing.T) {
 		r := attempt("f", 0)
 		r.Attempt.Rerun = true
 		other := hold(t, p.engines[1], r)
-		end(t, h, Abort)
+		end(t, h, EndAbort)
 		synctest.Wait()
-		end(t, other, Commit)
+		end(t, other, EndCommit)
 		if refusal := refused(t, p.engines[0], r); string(refusal.Record) != "answer of "+other.Token() {
 			t.Errorf("%v, %q", refusal.Reason, refusal.Record)
 		}
@@ -89,13 +89,13 @@ func TestLostAbortIsResent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p, c := newProcesses(1), &callers{ending: Commit}
+				p, c := newProcesses(1), &callers{ending: EndCommit}
 				h := hold(t, p.engines[0], attempt("f", 0))
 				if wait != 0 {
 					c.join(t, p.engines[0], 3, attempt("f", wait))
 				}
 				failsFor(p.stores[0], time.Second, "abort")
-				if _, err := h.End(context.Background(), Abort, nil); err == nil {
+				if _, err := h.End(context.Background(), EndAbort, nil); err == nil {
 					t.Error("no fault")
 				}
 				if wait == 0 {
@@ -103,7 +103,7 @@ func TestLostAbortIsResent(t *testing.T) {
 				}
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
-				if len(c.ran) != 1 || c.reasons[Interrupted] != 0 {
+				if len(c.ran) != 1 || c.reasons[Died] != 0 {
 					t.Errorf("ran %v, others %v", c.ran, c.reasons)
 				}
 				p.checkIdle(t)
@@ -122,7 +122,7 @@ func TestCloseDuringAnAttempt(t *testing.T) {
 		if err := p.engines[0].Close(ctx); err == nil {
 			t.Error("closed under a holder")
 		}
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		if state := p.server.record("k").state; state != 'D' {
 			t.Errorf("the record is %c", state)
 		}
@@ -140,9 +140,9 @@ func TestInterruptAfterLoss(t *testing.T) {
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.server.set("k", "", 0)
 		<-h.Context().Done()
-		end(t, h, Interrupt)
+		end(t, h, EndUnknown)
 		synctest.Wait()
-		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Interrupted {
+		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Died {
 			t.Errorf("%v", refusal.Reason)
 		}
 		p.checkIdle(t)
@@ -161,7 +161,7 @@ func TestRefusedAnswerIsNotShared(t *testing.T) {
 		p.server.setRecord("k", fakeRecord{
 			state: 'D', token: "other:1", fingerprint: []byte("f"), answer: []byte("answer of other:1"),
 		})
-		if loss, err := h.End(context.Background(), Commit, answerOf(h)); loss != Taken || err != nil {
+		if loss, err := h.End(context.Background(), EndCommit, answerOf(h)); loss != Taken || err != nil {
 			t.Errorf("loss %v, error %v", loss, err)
 		}
 		c.check(t, 0, 3, "other:1")

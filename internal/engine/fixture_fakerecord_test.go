@@ -30,9 +30,9 @@ func (s *fakeServer) begin(r storetest.AnyRequest, value string) (answer store.A
 	case record.state == 'D':
 		answer.Verdict, answer.Record = store.Done, record.answer
 	case record.state == 'U':
-		answer.Verdict = store.Sealed
+		answer.Verdict = store.Unreplayable
 	case record.token != r.Token && record.token != value && !r.Attempt.Rerun:
-		answer.Verdict = store.Interrupted
+		answer.Verdict = store.Died
 		if record.reported != record.token {
 			answer.Unreported = record.token
 		}
@@ -66,22 +66,22 @@ func (s *fakeServer) finish(r storetest.AnyRequest, value string) store.RecordSt
 	gone := record.state == 0 || record.state == 'A' && record.token != r.Token
 	switch {
 	case record.state == 'R' && record.token == r.Token:
-	case gone && (r.Ending == store.Abort || value == "" || value == r.Token):
-	case record.token == r.Token && (record.state == 'A') == (r.Ending == store.Abort):
+	case gone && (r.Ending == store.EndAbort || value == "" || value == r.Token):
+	case record.token == r.Token && (record.state == 'A') == (r.Ending == store.EndAbort):
 		return store.WasStored
 	default:
 		return store.NotStored
 	}
-	if r.Ending == store.Abort && record.state == 'R' && record.number > 1 { // earlier attempts died
+	if r.Ending == store.EndAbort && record.state == 'R' && record.number > 1 { // earlier attempts died
 		record.token, record.number = "aborted:"+r.Token, record.number-1
 		s.records[r.Key] = record
 		return store.WasStored
 	}
-	state := map[store.Ending]rune{store.Abort: 'A', store.Commit: 'D', store.Seal: 'U'}[r.Ending]
+	state := map[store.Ending]rune{store.EndAbort: 'A', store.EndCommit: 'D', store.EndDone: 'U'}[r.Ending]
 	s.records[r.Key] = fakeRecord{
 		state: state, token: r.Token, fingerprint: r.Attempt.Fingerprint, answer: r.Record,
 	}
-	if gone && r.Ending != store.Abort {
+	if gone && r.Ending != store.EndAbort {
 		return store.Restored
 	}
 	return store.WasStored
@@ -123,7 +123,7 @@ func (s *fakeStore) Resolve(r store.ResolveRequest, done func(store.ResolveStatu
 				s.records[r.Key] = record
 				return
 			}
-			if r.Resolution == store.Forget { // the record refuses a late commit
+			if r.Resolution == store.ResolveNotDone { // the record refuses a late commit
 				record.state = 'A'
 				s.records[r.Key] = record
 				return
@@ -154,7 +154,7 @@ func (s *fakeStore) Outcome(r store.OutcomeRequest, done func(store.Outcome, err
 			case record.state == 'R':
 				outcome.State = store.Unknown
 			case record.state == 'U':
-				outcome.State = store.WasSealed
+				outcome.State = store.WasDone
 			case record.state == 'D':
 				outcome.State = store.WasAnswered
 			default:
@@ -167,7 +167,7 @@ func (s *fakeStore) Outcome(r store.OutcomeRequest, done func(store.Outcome, err
 
 // forget resolves the request of the key "k" by Forget, if the attempt has this token.
 func forget(e *Engine, token string) (ResolveStatus, error) {
-	return e.Resolve(context.Background(), ResolveRequest{Key: "k", Seen: token, Resolution: Forget})
+	return e.Resolve(context.Background(), ResolveRequest{Key: "k", Seen: token, Resolution: ResolveNotDone})
 }
 
 // answerOf returns the answer of the attempt with the hold's token.

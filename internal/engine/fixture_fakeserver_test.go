@@ -187,7 +187,7 @@ func (s *fakeStore) release(r storetest.AnyRequest) (released store.ReleaseResul
 		if r.Rejoin != "" {
 			panic("an attempt rejoins")
 		}
-		name = [...]string{store.Abort: "abort", store.Commit: "commit", store.Seal: "seal"}[r.Ending]
+		name = [...]string{store.EndAbort: "abort", store.EndCommit: "commit", store.EndDone: "seal"}[r.Ending]
 	}
 	err = s.transition(name, r, func(value string) {
 		if r.Attempt != nil {

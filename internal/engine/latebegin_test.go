@@ -20,13 +20,13 @@ func TestLateBeginOfAbortedAttemptLeavesNoRecord(t *testing.T) {
 			synctest.Wait() // the abort
 		},
 		"aborted by the handler": func(t *testing.T, p *processes) {
-			end(t, hold(t, p.engines[0], attempt("f", 0)), Abort)
+			end(t, hold(t, p.engines[0], attempt("f", 0)), EndAbort)
 		},
 		"aborted after the loss of the lease": func(t *testing.T, p *processes) {
 			h := hold(t, p.engines[0], attempt("f", 0))
 			p.server.set("k", "", 0)
 			<-h.Context().Done()
-			end(t, h, Abort)
+			end(t, h, EndAbort)
 		},
 	}
 	learn := map[string]func(s *fakeStore, token string){
@@ -49,7 +49,7 @@ func TestLateBeginOfAbortedAttemptLeavesNoRecord(t *testing.T) {
 				}
 				learn(s, r.Token)
 				synctest.Wait()
-				end(t, hold(t, p.engines[0], attempt("f", 0)), Commit)
+				end(t, hold(t, p.engines[0], attempt("f", 0)), EndCommit)
 				p.checkIdle(t)
 			})
 		}
@@ -63,10 +63,10 @@ func TestLateGrantOfInterruptedAttemptKeepsRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
-		end(t, h, Interrupt)
+		end(t, h, EndUnknown)
 		p.stores[0].lateGrant("k", h.Token())
 		time.Sleep(time.Minute)
-		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Interrupted {
+		if refusal := refused(t, p.engines[0], attempt("f", 0)); refusal.Reason != Died {
 			t.Errorf("a copy: %v", refusal.Reason)
 		}
 		p.checkIdle(t)

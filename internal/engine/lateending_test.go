@@ -28,7 +28,7 @@ func TestLateCommitIsRetried(t *testing.T) {
 				<-h.Context().Done()
 				failsFor(p.stores[0], test.fails, "commit")
 				begun := time.Now()
-				loss, err := h.End(context.Background(), Commit, answerOf(h))
+				loss, err := h.End(context.Background(), EndCommit, answerOf(h))
 				if loss != NotLost || (err != nil) != (test.want == 'R') || time.Since(begun) > commitTimeout+maxPause {
 					t.Errorf("loss %v, error %v after %v", loss, err, time.Since(begun))
 				}
@@ -53,7 +53,7 @@ func TestRefusedLateAnswerIsNotShared(t *testing.T) {
 		p.server.setRecord("k", other)
 		<-h.Context().Done()
 		c.join(t, p.engines[0], 3, attempt("f", WaitForever))
-		if loss, err := h.End(context.Background(), Commit, answerOf(h)); loss != Taken || err != nil {
+		if loss, err := h.End(context.Background(), EndCommit, answerOf(h)); loss != Taken || err != nil {
 			t.Errorf("loss %v, error %v", loss, err)
 		}
 		c.check(t, 0, 0, "")
@@ -71,14 +71,14 @@ func TestRefusedLateAnswerIsNotShared(t *testing.T) {
 func TestLateAbortRefusesNoCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, c := newProcesses(1), &callers{ending: Commit}
+		p, c := newProcesses(1), &callers{ending: EndCommit}
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.server.set("k", "foreign", time.Hour)
 		<-h.Context().Done()
 		p.server.setRecord("k", fakeRecord{}) // otherwise the store would refuse the callers
 		c.join(t, p.engines[0], 3, attempt("f", WaitForever))
 		p.server.setRecord("k", fakeRecord{state: 'R', token: h.Token(), fingerprint: []byte("f")})
-		end(t, h, Abort)
+		end(t, h, EndAbort)
 		c.check(t, 0, 0, "")
 		p.server.set("k", "", 0)
 		time.Sleep(20 * time.Second)
@@ -105,7 +105,7 @@ func TestNoAttemptBeginsDuringLateCommit(t *testing.T) {
 		failsFor(p.stores[0], time.Second, "commit")
 		ended := make(chan error)
 		go func() {
-			_, err := h.End(context.Background(), Commit, answerOf(h))
+			_, err := h.End(context.Background(), EndCommit, answerOf(h))
 			ended <- err
 		}()
 		synctest.Wait()
@@ -157,7 +157,7 @@ func TestLateCommitIsStoredAfterOwnAbortedAttempt(t *testing.T) {
 			if n := p.stores[0].begunCount(test.underWay) - p.stores[0].count(test.underWay); n != 1 {
 				t.Errorf("under way: %d %ss", n, test.underWay)
 			}
-			end(t, h, Commit)
+			end(t, h, EndCommit)
 			if refusal := <-refusals; refusal.Reason != test.want {
 				t.Errorf("the copy: %v", refusal.Reason)
 			}

@@ -32,7 +32,7 @@ func TestCloseEndsOpenCommits(t *testing.T) {
 	} {
 		row(t, name, func(t *testing.T) {
 			p := newProcesses(1)
-			back := openCommitOf(t, p, hold(t, p.engines[0], attempt("f", 0)), Commit)
+			back := openCommitOf(t, p, hold(t, p.engines[0], attempt("f", 0)), EndCommit)
 			if test.isPermanent {
 				p.stores[0].before.set(func(string, storetest.AnyRequest) error { return &store.Fault{Err: errors.New("closed")} })
 			}
@@ -92,7 +92,7 @@ func TestCloseEndsWhileOpenCommitsAreSent(t *testing.T) {
 			var ended sync.WaitGroup
 			for _, h := range holds {
 				ended.Go(func() {
-					if _, err := h.End(context.Background(), Commit, answerOf(h)); err == nil {
+					if _, err := h.End(context.Background(), EndCommit, answerOf(h)); err == nil {
 						t.Error("the commit was accepted")
 					}
 				})
@@ -134,7 +134,7 @@ func TestNoCommitGoesOnAfterClose(t *testing.T) {
 			t.Errorf("close: %v", err)
 		}
 		p.stores[0].before.set(fails(errNoCommitReply))
-		if _, err := h.End(t.Context(), Commit, answerOf(h)); err == nil {
+		if _, err := h.End(t.Context(), EndCommit, answerOf(h)); err == nil {
 			t.Error("the commit was accepted")
 		}
 		synctest.Wait()
@@ -169,7 +169,7 @@ func TestBoundsOfOpenCommits(t *testing.T) {
 			}
 			p.stores[0].before.set(fails(errNoCommitReply))
 			for _, h := range holds {
-				if _, err := h.End(t.Context(), Commit, answerOf(h)); err == nil { // 1 + 4 + 14 + 1 bytes
+				if _, err := h.End(t.Context(), EndCommit, answerOf(h)); err == nil { // 1 + 4 + 14 + 1 bytes
 					t.Error("the commit was accepted")
 				}
 			}

@@ -14,7 +14,7 @@ import (
 // maxOpenPause is the longest pause between two sends of an open commit.
 const maxOpenPause = time.Second
 
-// An openCommit is a commit or a seal that the store has not accepted within commitTimeout. Its
+// An openCommit is a Commit or Done that the store has not accepted within commitTimeout. Its
 // caller has got the fault, and the commit goes on until it is accepted, another attempt has
 // begun, an operator has resolved the request, the record would expire, or Close ends it. The
 // root queue of its key has it, and the mutex of the shard guards it.
@@ -117,8 +117,8 @@ func (q *queue) openRefusal(own *Attempt) *Refusal {
 	case q.contested, isMismatch(c.request.Attempt, own):
 		fault := fmt.Errorf("%w: %w", errUnstored, c.fault)
 		return &Refusal{Reason: Unavailable, Fault: &store.Fault{Temporary: true, Err: fault}}
-	case c.request.Ending == store.Seal:
-		return &Refusal{Reason: Sealed}
+	case c.request.Ending == store.EndDone:
+		return &Refusal{Reason: Unreplayable}
 	default:
 		return &Refusal{Reason: Done, Record: c.request.Record}
 	}

@@ -44,10 +44,10 @@ func TestCopiesOfOpenCommit(t *testing.T) {
 		want        Reason
 		waiting     Reason
 	}{
-		"a copy":                     {Commit, false, "f", Done, Done},
-		"a copy of a sealed request": {Seal, false, "f", Sealed, Sealed},
-		"another request":            {Commit, false, "g", Unavailable, Mismatch},
-		"a copy after a lost lease":  {Commit, true, "f", Done, Done},
+		"a copy":                     {EndCommit, false, "f", Done, Done},
+		"a copy of a sealed request": {EndDone, false, "f", Unreplayable, Unreplayable},
+		"another request":            {EndCommit, false, "g", Unavailable, Mismatch},
+		"a copy after a lost lease":  {EndCommit, true, "f", Done, Done},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +85,7 @@ func TestCopiesOfOpenCommit(t *testing.T) {
 				if late := lateResult(t, p.events[0]); late.Err != nil || late.Loss != NotLost || len(p.events[0].of(Restored)) != 1 {
 					t.Errorf("late: %+v", late)
 				}
-				if got, want := p.server.record("k").state, map[Ending]rune{Commit: 'D', Seal: 'U'}[test.ending]; got != want {
+				if got, want := p.server.record("k").state, map[Ending]rune{EndCommit: 'D', EndDone: 'U'}[test.ending]; got != want {
 					t.Errorf("the record is %c, want %c", got, want)
 				}
 				p.checkIdle(t)
@@ -116,10 +116,10 @@ func TestEndOfOpenCommit(t *testing.T) {
 			t.Helper()
 			p.server.set("k", "", 0)
 			p.server.setRecord("k", fakeRecord{})
-			end(t, hold(t, p.engines[1], attempt("f", 0)), Seal)
+			end(t, hold(t, p.engines[1], attempt("f", 0)), EndDone)
 		}, Taken, false, 'U'},
 		"an operator's word of another process: done":   {resolve(ResolveDone), Taken, false, 'U'},
-		"an operator's word of another process: forget": {resolve(Forget), Taken, false, 'A'},
+		"an operator's word of another process: forget": {resolve(ResolveNotDone), Taken, false, 'A'},
 		"an operator's word in the process, on an empty server afterwards": {func(t *testing.T, p *processes, h *Hold, back func()) {
 			t.Helper()
 			p.server.set("k", "", 0)
@@ -145,7 +145,7 @@ func TestEndOfOpenCommit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcesses(2)
 				h := hold(t, p.engines[0], attempt("f", 0))
-				back := openCommitOf(t, p, h, Commit)
+				back := openCommitOf(t, p, h, EndCommit)
 				test.end(t, p, h, back)
 				back()
 				time.Sleep(2 * maxOpenPause)
@@ -176,11 +176,11 @@ func TestTwoOpenCommitsOfOneKey(t *testing.T) {
 		p.server.set("k", "", 0)
 		<-first.Context().Done()
 		second := hold(t, p.engines[0], r)
-		back := openCommitOf(t, p, first, Commit)
+		back := openCommitOf(t, p, first, EndCommit)
 		if refusal := refused(t, p.engines[0], r); refusal.Reason != Unavailable {
 			t.Errorf("while the second one runs: %v", refusal.Reason)
 		}
-		openCommitOf(t, p, second, Commit)
+		openCommitOf(t, p, second, EndCommit)
 		if n, _, _ := p.engines[0].OpenCommits(); n != 2 {
 			t.Errorf("%d open commits", n)
 		}
@@ -203,7 +203,7 @@ func TestOpenCommitWaitsForTheStore(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
 		p.stores[0].setDown(true)
-		if _, err := h.End(t.Context(), Commit, answerOf(h)); err == nil {
+		if _, err := h.End(t.Context(), EndCommit, answerOf(h)); err == nil {
 			t.Error("the commit was accepted")
 		}
 		time.Sleep(failFast)

@@ -38,18 +38,18 @@ func TestNoCopyGetsContestedAnswer(t *testing.T) {
 				<-lost.Context().Done()
 				other := hold(t, p.engines[test.process], r)
 				if test.first {
-					end(t, other, Commit)
+					end(t, other, EndCommit)
 				}
 				if test.first || test.process == 1 {
 					_ = refused(t, p.engines[0], r)
 				}
-				back := openCommitOf(t, p, lost, Commit)
+				back := openCommitOf(t, p, lost, EndCommit)
 				if !test.first {
 					if refusal := refused(t, p.engines[0], r); refusal.Reason != Unavailable {
 						t.Errorf("a copy while the other runs: %v", refusal.Reason)
 					}
 					back()
-					end(t, other, Commit)
+					end(t, other, EndCommit)
 				}
 				if refusal := refused(t, p.engines[0], r); refusal.Reason != Unavailable {
 					t.Errorf("a copy: %v, %q", refusal.Reason, refusal.Record)
@@ -100,7 +100,7 @@ func TestOpenCommitWaitsForAbort(t *testing.T) {
 				if got := p.server.record("k"); got.state != 'R' || got.token == h.Token() {
 					t.Fatalf("the record: %+v", got)
 				}
-				if _, err := h.End(t.Context(), Commit, answerOf(h)); err == nil {
+				if _, err := h.End(t.Context(), EndCommit, answerOf(h)); err == nil {
 					t.Error("the commit was accepted")
 				}
 				time.Sleep(away)
@@ -140,11 +140,11 @@ func TestCopiesGetAnswerAfterContest(t *testing.T) {
 		open       bool // the first commit was open for a while
 		want       Reason
 	}{
-		"the first one was aborted":                     {Abort, false, false, Done},
-		"the first one was interrupted":                 {Interrupt, false, false, Done},
-		"the commit of the first one was refused":       {Commit, false, false, Done},
-		"the commit of the first one was accepted":      {Commit, true, false, Unavailable},
-		"the open commit of the first one was accepted": {Commit, true, true, Unavailable},
+		"the first one was aborted":                     {EndAbort, false, false, Done},
+		"the first one was interrupted":                 {EndUnknown, false, false, Done},
+		"the commit of the first one was refused":       {EndCommit, false, false, Done},
+		"the commit of the first one was accepted":      {EndCommit, true, false, Unavailable},
+		"the open commit of the first one was accepted": {EndCommit, true, true, Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -169,7 +169,7 @@ func TestCopiesGetAnswerAfterContest(t *testing.T) {
 				if time.Sleep(10 * time.Second); p.engines[0].open.count.Load() > 0 {
 					t.Error("the first commit is open")
 				}
-				back := openCommitOf(t, p, second, Commit)
+				back := openCommitOf(t, p, second, EndCommit)
 				refusal := refused(t, p.engines[0], r)
 				if refusal.Reason != test.want || test.want == Done && string(refusal.Record) != string(answerOf(second)) {
 					t.Errorf("a copy: %v, %q", refusal.Reason, refusal.Record)
@@ -198,7 +198,7 @@ func TestNoCopyGetsAnswerAfterAbortedRerun(t *testing.T) {
 		p.stores[0].after.set(delays(50*time.Millisecond, "begin"))
 		leaving(t, p.engines[0], r)()
 		sleep(time.Second)
-		back := openCommitOf(t, p, lost, Commit)
+		back := openCommitOf(t, p, lost, EndCommit)
 		refuses(t, p.engines[0], r, Unavailable)
 		back()
 		time.Sleep(2 * maxOpenPause)
@@ -221,9 +221,9 @@ func TestOpenCommitWaitsForRerun(t *testing.T) {
 		p.server.setRecord("k", fakeRecord{})
 		<-lost.Context().Done()
 		rerun := hold(t, p.engines[0], r)
-		openCommitOf(t, p, lost, Commit)()
+		openCommitOf(t, p, lost, EndCommit)()
 		time.Sleep(2 * maxOpenPause)
-		end(t, rerun, Abort)
+		end(t, rerun, EndAbort)
 		time.Sleep(2 * maxOpenPause)
 		if late := lateResult(t, p.events[0]); late.Loss != NotLost || late.Err != nil {
 			t.Errorf("late: %+v", late)

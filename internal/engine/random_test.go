@@ -175,7 +175,7 @@ func (run *randomRun) call() {
 		case refusal.Reason == TimedOut && r.Wait == patient && refusal.Ended == nil:
 			run.Errorf("not served within %v", patient)
 		case run.uncertain:
-		case refusal.Reason == Interrupted && run.died == 0, refusal.Reason == Done && string(refusal.Record) != run.answer:
+		case refusal.Reason == Died && run.died == 0, refusal.Reason == Done && string(refusal.Record) != run.answer:
 			run.Errorf("refused with %v, %q after %d attempts that died and the answer %q", refusal.Reason, refusal.Record, run.died, run.answer)
 		}
 	})
@@ -210,20 +210,20 @@ func (run *randomRun) hold(h *Hold) {
 
 // end ends an attempt, mostly as if it had not begun.
 func (run *randomRun) end(h *Hold) {
-	ending := Abort
+	ending := EndAbort
 	run.note(func() {
 		switch {
 		case run.source.IntN(40) == 0, run.outlasts && run.source.IntN(4) == 0:
-			ending, run.answer = Commit, string(answerOf(h))
+			ending, run.answer = EndCommit, string(answerOf(h))
 		case run.source.IntN(15) == 0:
-			ending = Interrupt
+			ending = EndUnknown
 			run.died++
 		}
 		run.running[h.engine]--
 	})
 	loss, err := h.End(context.Background(), ending, answerOf(h))
 	run.note(func() {
-		run.uncertain = run.uncertain || ending == Commit && err != nil
+		run.uncertain = run.uncertain || ending == EndCommit && err != nil
 		if loss != NotLost && !run.outlasts {
 			run.Errorf("%v of attempt %d: loss %v", ending, h.Number(), loss)
 		}

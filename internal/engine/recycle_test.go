@@ -112,7 +112,7 @@ func TestRecycledQueuesAreEmpty(t *testing.T) {
 			holds = append(holds, hold(t, e, r))
 		}
 		for _, h := range holds {
-			end(t, h, Commit)
+			end(t, h, EndCommit)
 		}
 		e.eachShard(func(s *shard) {
 			if len(s.recycled) != maxRecycled {

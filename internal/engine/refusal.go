@@ -20,10 +20,10 @@ const (
 	Overloaded                    // all keys together have the maximum of waiters
 
 	// The record of the key decides that an attempt must not run.
-	Done        // an earlier attempt was done; the refusal has its answer
-	Sealed      // an earlier attempt was done, and its answer was not kept
-	Mismatch    // the record belongs to another request
-	Interrupted // an earlier attempt died
+	Done         // an earlier attempt was done; the refusal has its answer
+	Unreplayable // an earlier attempt was done, and its answer was not kept
+	Mismatch     // the record belongs to another request
+	Died         // an earlier attempt died
 )
 
 // A Refusal is the error of a caller that did not get its lock.

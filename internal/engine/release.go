@@ -12,7 +12,7 @@ import (
 // store's reply; when ctx ends first, Release returns its error. Otherwise the error is
 // nil, or the fault because of which the key stays locked until its TTL ends. The loss
 // says whether the lease had ended before. Later calls do nothing and return the same.
-func (h *Hold) Release(ctx context.Context) (Loss, error) { return h.release(ctx, Abort, nil) }
+func (h *Hold) Release(ctx context.Context) (Loss, error) { return h.release(ctx, EndAbort, nil) }
 
 // release starts the release and waits for its result.
 func (h *Hold) release(ctx context.Context, ending Ending, record []byte) (Loss, error) {
@@ -36,11 +36,11 @@ func (h *Hold) release(ctx context.Context, ending Ending, record []byte) (Loss,
 }
 
 // BeginRelease starts the release and does not wait.
-func (h *Hold) BeginRelease() { h.startRelease(begun, Abort, nil) }
+func (h *Hold) BeginRelease() { h.startRelease(begun, EndAbort, nil) }
 
 // BeginAwaitedRelease starts the release for a caller that will call Release, too. That call
 // observes the events of the release.
-func (h *Hold) BeginAwaitedRelease() { h.startRelease(awaited, Abort, nil) }
+func (h *Hold) BeginAwaitedRelease() { h.startRelease(awaited, EndAbort, nil) }
 
 // A releaseMode says what the caller of a release does meanwhile.
 type releaseMode int8
@@ -75,7 +75,7 @@ func (h *Hold) startRelease(how releaseMode, ending Ending, record []byte) {
 		if freeing = h.keepKey() || !q.pass(outage); freeing {
 			r, ready = q.prepareRelease(h)
 		}
-	case h.request.Attempt != nil && ending != Interrupt:
+	case h.request.Attempt != nil && ending != EndUnknown:
 		late = true
 		if ending.isFinal() {
 			q.committing++
@@ -150,7 +150,7 @@ func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
 	switch {
 	case lease.attempt == nil:
 	case lease.last == nil:
-		r = Abort.applyTo(r, lease.attempt, nil)
+		r = EndAbort.applyTo(r, lease.attempt, nil)
 	default:
 		r = lease.last.ending.applyTo(r, lease.attempt, lease.last.record)
 	}
@@ -160,7 +160,7 @@ func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
 
 // sendRelease sends the release of the lease. If the store does not answer, discards
 // resend the release until the lease ends, while the queue goes on; if the queue finds
-// the token in the key, it releases it too. Exception: a commit or a seal is resent
+// the token in the key, it releases it too. Exception: a Commit or Done is resent
 // before the queue goes on.
 func (q *queue) sendRelease(r store.ReleaseRequest) {
 	if !r.Ending.IsFinal() {

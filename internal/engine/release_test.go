@@ -23,7 +23,7 @@ func TestReleaseAfterLossDoesNotWaitForTheStore(t *testing.T) {
 	}{
 		{"a lock", request(0), func(h *Hold) (Loss, error) { return h.Release(context.Background()) }, Taken},
 		// The loss that End returns is about the ending only.
-		{"an interrupted attempt", attempt("f", 0), func(h *Hold) (Loss, error) { return h.End(context.Background(), Interrupt, nil) }, NotLost},
+		{"an interrupted attempt", attempt("f", 0), func(h *Hold) (Loss, error) { return h.End(context.Background(), EndUnknown, nil) }, NotLost},
 	} {
 		row(t, test.name, func(t *testing.T) {
 			p := newProcesses(1)

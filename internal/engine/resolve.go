@@ -19,7 +19,7 @@ type (
 
 // The resolutions, the results of a Resolve, and the states of an Outcome.
 const (
-	Forget          = store.Forget
+	ResolveNotDone  = store.ResolveNotDone
 	ResolveDone     = store.ResolveDone
 	ResolveAnswered = store.ResolveAnswered
 
@@ -32,7 +32,7 @@ const (
 	Damaged     = store.Damaged
 	Running     = store.Running
 	Unknown     = store.Unknown
-	WasSealed   = store.WasSealed
+	WasDone     = store.WasDone
 	WasAnswered = store.WasAnswered
 )
 

@@ -13,7 +13,7 @@ import (
 // looks like one that died, but its own process knows that it runs.
 func TestResolveWhileAttemptWithLostLeaseRuns(t *testing.T) {
 	t.Parallel()
-	for name, ending := range map[string]Ending{"commit": Commit, "abort": Abort, "interrupt": Interrupt} {
+	for name, ending := range map[string]Ending{"commit": EndCommit, "abort": EndAbort, "interrupt": EndUnknown} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestResolveWhileAttemptWithLostLeaseRuns(t *testing.T) {
 					t.Errorf("the record is %c, transitions %v", record.state, p.stores[0].transitions())
 				}
 				end(t, h, ending)
-				want := map[Ending]ResolveStatus{Commit: Changed, Abort: NoRecord, Interrupt: Resolved}[ending]
+				want := map[Ending]ResolveStatus{EndCommit: Changed, EndAbort: NoRecord, EndUnknown: Resolved}[ending]
 				if status, err := forget(p.engines[0], h.Token()); status != want || err != nil {
 					t.Errorf("after its end: %v, %v", status, err)
 				}
@@ -83,7 +83,7 @@ func TestResolveDuringLateCommit(t *testing.T) {
 		committed := make(chan struct{})
 		go func() {
 			defer close(committed)
-			_, _ = h.End(context.Background(), Commit, answerOf(h))
+			_, _ = h.End(context.Background(), EndCommit, answerOf(h))
 		}()
 		synctest.Wait()
 		if status, err := forget(p.engines[0], h.Token()); status != StillRunning || err != nil {
@@ -110,7 +110,7 @@ func TestResolveDuringCommit(t *testing.T) {
 		committed := make(chan struct{})
 		go func() {
 			defer close(committed)
-			end(t, h, Commit)
+			end(t, h, EndCommit)
 		}()
 		time.Sleep(1500 * time.Millisecond) // the key has expired
 		if status, err := forget(p.engines[0], h.Token()); status != StillRunning || err != nil {
@@ -150,7 +150,7 @@ func TestLateCommitAfterResolveIsLost(t *testing.T) {
 				if status, err := p.engines[1].Resolve(t.Context(), r); status != Resolved || err != nil {
 					t.Fatalf("%v, %v", status, err)
 				}
-				if loss, err := h.End(t.Context(), Commit, []byte("late")); loss != Taken || err != nil {
+				if loss, err := h.End(t.Context(), EndCommit, []byte("late")); loss != Taken || err != nil {
 					t.Errorf("late commit: %v, %v", loss, err)
 				}
 				if refusal := refused(t, p.engines[0], attempt("f", 0)); string(refusal.Record) != string(r.Record) {

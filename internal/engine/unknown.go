@@ -24,12 +24,12 @@ func (e *Engine) reportUnknown(event Event, attempt string) {
 }
 
 // observeUnknown reports to the owner that the hold's own attempt was left with an unknown
-// outcome: by Interrupt, or because the store did not accept its commit or seal.
+// outcome: by EndUnknown, or because the store did not accept its Commit or Done.
 func (h *Hold) observeUnknown(err error, after *callbacks) {
 	switch {
 	case h.request.Attempt == nil:
 		return
-	case h.ending == Interrupt:
+	case h.ending == EndUnknown:
 		err = h.cause
 	case h.ending.isFinal() && err != nil:
 	default:

@@ -23,16 +23,16 @@ func TestOwnUnknownOutcomeIsReported(t *testing.T) {
 		events  int
 		hasLost bool
 	}{
-		"interrupt":                      {ending: Interrupt, events: 1},
-		"interrupt after a loss":         {ending: Interrupt, events: 1, hasLost: true},
-		"interrupt without an answer":    {ending: Interrupt, fails: "release", events: 1},
-		"commit that fails":              {ending: Commit, fails: "commit", events: 1},
-		"commit that fails after a loss": {ending: Commit, fails: "commit", events: 1, hasLost: true},
-		"seal that fails":                {ending: Seal, fails: "seal", events: 1},
-		"commit":                         {ending: Commit},
-		"commit after a loss":            {ending: Commit, hasLost: true},
-		"seal":                           {ending: Seal},
-		"abort":                          {ending: Abort},
+		"interrupt":                      {ending: EndUnknown, events: 1},
+		"interrupt after a loss":         {ending: EndUnknown, events: 1, hasLost: true},
+		"interrupt without an answer":    {ending: EndUnknown, fails: "release", events: 1},
+		"commit that fails":              {ending: EndCommit, fails: "commit", events: 1},
+		"commit that fails after a loss": {ending: EndCommit, fails: "commit", events: 1, hasLost: true},
+		"seal that fails":                {ending: EndDone, fails: "seal", events: 1},
+		"commit":                         {ending: EndCommit},
+		"commit after a loss":            {ending: EndCommit, hasLost: true},
+		"seal":                           {ending: EndDone},
+		"abort":                          {ending: EndAbort},
 	} {
 		row(t, name, func(t *testing.T) {
 			p := newProcesses(1)
@@ -51,7 +51,7 @@ func TestOwnUnknownOutcomeIsReported(t *testing.T) {
 				t.Fatalf("events %+v", got)
 			}
 			for _, event := range got {
-				interrupted := test.ending == Interrupt // on purpose, so there is no error to report
+				interrupted := test.ending == EndUnknown // on purpose, so there is no error to report
 				if event.Key != "k" || event.Held < time.Millisecond || interrupted && event.Err != nil || !interrupted && !errors.Is(event.Err, err) {
 					t.Errorf("%+v, the ending returned %v", event, err)
 				}
@@ -124,7 +124,7 @@ func TestRunAfterAttemptThatDiedIsReported(t *testing.T) {
 		if got := p.unknown(); len(got) != 1 {
 			t.Errorf("events %+v of attempt %d", got, h.Number())
 		}
-		end(t, h, Commit)
+		end(t, h, EndCommit)
 		if got := p.unknown(); len(got) != 1 {
 			t.Errorf("events %+v after the commit", got)
 		}
@@ -156,7 +156,7 @@ func TestInterruptReportsItsCause(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			end(t, h, Interrupt)
+			end(t, h, EndUnknown)
 		}()
 		synctest.Wait()
 		h.SetCause(errors.New("too late"))

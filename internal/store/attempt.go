@@ -23,12 +23,12 @@ const (
 	Undecided Verdict = iota
 	// Done: an earlier attempt was done, and the record has its answer.
 	Done
-	// Sealed: an earlier attempt was done, and its answer was not kept.
-	Sealed
+	// Unreplayable: an earlier attempt was done, and its answer was not kept.
+	Unreplayable
 	// Mismatch: the record belongs to another fingerprint.
 	Mismatch
-	// Interrupted: an earlier attempt died, and this one may not run again.
-	Interrupted
+	// Died: an earlier attempt died, and this one may not run again.
+	Died
 )
 
 // An Ending says how a Release ends its attempt.
@@ -38,17 +38,17 @@ type Ending int
 const (
 	// NoEnding leaves the record as it is.
 	NoEnding Ending = iota
-	// Abort: the attempt did not take place. For a while, the record keeps late copies of
+	// EndAbort: the attempt did not take place. For a while, the record keeps late copies of
 	// its commands from beginning it again.
-	Abort
-	// Commit: the attempt is done, and Record is its answer.
-	Commit
-	// Seal: the attempt is done, and its answer is not kept.
-	Seal
+	EndAbort
+	// EndCommit: the attempt is done, and Record is its answer.
+	EndCommit
+	// EndDone: the attempt is done, and its answer is not kept.
+	EndDone
 )
 
 // IsFinal reports whether the attempt is done.
-func (e Ending) IsFinal() bool { return e == Commit || e == Seal }
+func (e Ending) IsFinal() bool { return e == EndCommit || e == EndDone }
 
 // A RecordStatus is the result of a Release for the record of its attempt.
 type RecordStatus int8

@@ -7,8 +7,8 @@ type Resolution int
 
 // The resolutions.
 const (
-	// Forget: the request was not done, so the next one runs.
-	Forget Resolution = iota + 1
+	// ResolveNotDone: the request was not done, so the next one runs.
+	ResolveNotDone Resolution = iota + 1
 	// ResolveDone: the request was done, without an answer.
 	ResolveDone
 	// ResolveAnswered: the request was done, and Record is its answer.
@@ -71,8 +71,8 @@ const (
 	Running
 	// Unknown: the attempt has died, or runs after it has lost the key.
 	Unknown
-	// WasSealed: the request was done, without an answer.
-	WasSealed
+	// WasDone: the request was done, without an answer.
+	WasDone
 	// WasAnswered: the request was done, with an answer.
 	WasAnswered
 )

@@ -11,7 +11,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/echolock"
-	"github.com/reqlock/reqlock/nethttplock"
 )
 
 func overEcho() *framework {
@@ -19,7 +18,6 @@ func overEcho() *framework {
 		name:      "echolock",
 		serve:     serveEcho,
 		endpoint:  echoEndpoint,
-		operator:  operator{echolock.EndpointKey, nethttplock.NewAnswer},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
 		hooked:    outcome{status: http.StatusTeapot},
@@ -96,8 +94,8 @@ type echoCall struct {
 	err error
 }
 
-func (c *echoCall) Lease() (*core.Lease, bool) { return echolock.FromContext(c.c) }
-func (c *echoCall) Leases() []*core.Lease      { return echolock.Leases(c.c) }
+func (c *echoCall) Lease() (*core.Lease, bool) { return core.LeaseFromContext(c.c.Request().Context()) }
+func (c *echoCall) Leases() []*core.Lease      { return core.LeasesFromContext(c.c.Request().Context()) }
 func (c *echoCall) Reply(text string)          { c.err = c.c.String(http.StatusOK, text) }
 func (c *echoCall) Refuse(text string)         { c.err = echo.NewHTTPError(http.StatusConflict, text) }
 
@@ -131,7 +129,7 @@ func echoEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	}
 	server.Use(echolock.Idempotent(locks, echoIdempotency.key(e), echoIdempotency.options(e)...))
 	h := func(c echo.Context) (err error) {
-		attempt, _ := echolock.AttemptFromContext(c)
+		attempt, _ := core.AttemptFromContext(c.Request().Context())
 		e.handler(invocation{
 			ResponseWriter: c.Response(), r: c.Request(), attempt: attempt,
 			fail: func(status int) { err = echo.NewHTTPError(status, "failed") },

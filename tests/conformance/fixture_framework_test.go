@@ -19,8 +19,6 @@ type framework struct {
 	serve func(t *testing.T, locks *core.Locker, r route) server
 	// endpoint makes an idempotent endpoint of an HTTP framework; nil elsewhere.
 	endpoint func(locks *core.Locker, e endpoint) http.Handler
-	// operator are the functions of the adapter for an operator; none without an endpoint.
-	operator operator
 	// row returns the framework's form of an outcome.
 	row func(o core.Refusal) outcome
 	// forbidden is the answer to a key function that fails with forbidden{}.

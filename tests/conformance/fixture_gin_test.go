@@ -11,7 +11,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/ginlock"
-	"github.com/reqlock/reqlock/nethttplock"
 )
 
 func overGin() *framework {
@@ -19,7 +18,6 @@ func overGin() *framework {
 		name:      "ginlock",
 		serve:     serveGin,
 		endpoint:  ginEndpoint,
-		operator:  operator{ginlock.EndpointKey, nethttplock.NewAnswer},
 		lacks:     map[feature]string{earlyHint: "c.Writer treats any status as the status of the answer"},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
@@ -82,8 +80,8 @@ type ginCall struct {
 	c *gin.Context
 }
 
-func (c ginCall) Lease() (*core.Lease, bool) { return ginlock.FromContext(c.c) }
-func (c ginCall) Leases() []*core.Lease      { return ginlock.Leases(c.c) }
+func (c ginCall) Lease() (*core.Lease, bool) { return core.LeaseFromContext(c.c) }
+func (c ginCall) Leases() []*core.Lease      { return core.LeasesFromContext(c.c) }
 func (c ginCall) Reply(text string)          { c.c.String(http.StatusOK, "%s", text) }
 func (c ginCall) Refuse(text string)         { c.c.String(http.StatusConflict, "%s", text) }
 
@@ -113,7 +111,7 @@ func ginEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	}
 	engine.Use(ginlock.Idempotent(locks, ginIdempotency.key(e), ginIdempotency.options(e)...))
 	h := func(c *gin.Context) {
-		attempt, _ := ginlock.AttemptFromContext(c)
+		attempt, _ := core.AttemptFromContext(c)
 		e.handler(invocation{
 			ResponseWriter: c.Writer, r: c.Request, attempt: attempt,
 			fail: func(status int) { _ = c.AbortWithError(status, errors.New("failed")) },

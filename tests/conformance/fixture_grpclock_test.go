@@ -182,8 +182,8 @@ type grpcCall struct {
 }
 
 func (c *grpcCall) Context() context.Context   { return c.ctx }
-func (c *grpcCall) Lease() (*core.Lease, bool) { return grpclock.FromContext(c.ctx) }
-func (c *grpcCall) Leases() []*core.Lease      { return grpclock.Leases(c.ctx) }
+func (c *grpcCall) Lease() (*core.Lease, bool) { return core.LeaseFromContext(c.ctx) }
+func (c *grpcCall) Leases() []*core.Lease      { return core.LeasesFromContext(c.ctx) }
 func (c *grpcCall) Body() (string, error)      { return c.body, nil }
 func (c *grpcCall) Refuse(text string)         { c.err = status.Error(codes.Aborted, text) }
 func (c *grpcCall) Hijack(string) error        { return errors.ErrUnsupported }

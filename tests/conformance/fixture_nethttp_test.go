@@ -15,7 +15,6 @@ func overNetHTTP() *framework {
 		name:      "nethttplock",
 		serve:     serveNetHTTP,
 		endpoint:  netHTTPEndpoint,
-		operator:  operator{nethttplock.EndpointKey, nethttplock.NewAnswer},
 		lacks:     map[feature]string{seenAnswers: "a lock does not replace the ResponseWriter"},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
@@ -96,8 +95,8 @@ func (f *netHTTPFrame) Next()                          { f.next.ServeHTTP(f.w, f
 
 type netHTTPCall struct{ httpHandling }
 
-func (c netHTTPCall) Lease() (*core.Lease, bool) { return nethttplock.FromContext(c.r.Context()) }
-func (c netHTTPCall) Leases() []*core.Lease      { return nethttplock.Leases(c.r.Context()) }
+func (c netHTTPCall) Lease() (*core.Lease, bool) { return core.LeaseFromContext(c.r.Context()) }
+func (c netHTTPCall) Leases() []*core.Lease      { return core.LeasesFromContext(c.r.Context()) }
 func (c netHTTPCall) Reply(text string)          { _, _ = io.WriteString(c.w, text) }
 
 func (c netHTTPCall) Refuse(text string) {
@@ -115,7 +114,7 @@ var netHTTPIdempotency = idempotency[*http.Request]{
 func netHTTPEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	idempotent := nethttplock.Idempotent(locks, netHTTPIdempotency.key(e), netHTTPIdempotency.options(e)...)
 	h := idempotent(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		attempt, _ := nethttplock.AttemptFromContext(r.Context())
+		attempt, _ := core.AttemptFromContext(r.Context())
 		e.handler(invocation{
 			ResponseWriter: w, r: r, attempt: attempt,
 			fail: func(status int) { http.Error(w, "failed", status) },

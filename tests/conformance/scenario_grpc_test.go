@@ -86,7 +86,11 @@ func (b *grpcEnvironment) killedProcess() {
 
 // unaryKey is the key of the attempts of theKey.
 func unaryKey() string {
-	return core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey)
+	key, err := core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey)
+	if err != nil {
+		panic(err)
+	}
+	return key
 }
 
 // awaitFree waits until the lock of an attempt is gone. It may be called from any goroutine.
@@ -97,7 +101,7 @@ func (b *grpcEnvironment) awaitFree() {
 
 func processDiesRerun(b *grpcEnvironment) {
 	p := b.serve(func(ctx context.Context, _ *pb.SimpleRequest) error {
-		if attempt, _ := grpclock.AttemptFromContext(ctx); attempt.Number() != 2 {
+		if attempt, _ := core.AttemptFromContext(ctx); attempt.Number() != 2 {
 			b.Errorf("attempt %d", attempt.Number())
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // operatorScenarios test what an operator does about an unknown outcome.
@@ -20,16 +21,10 @@ func operatorScenarios() []testCase {
 	}
 }
 
-// operator are the functions of an adapter for an operator.
-type operator struct {
-	endpointKey func(method, route string, parts ...string) (string, error)
-	answer      func(status int, header http.Header, body []byte, replayed ...string) (core.Answer, error)
-}
-
 // endpointKey returns the key of a payment, from what its client has sent.
 func (e *environment) endpointKey(name string) string {
 	e.Helper()
-	key, err := e.f.operator.endpointKey(http.MethodPost, paymentsPath, "ada", keyPrefix+name)
+	key, err := core.EndpointKey(http.MethodPost, paymentsPath, "ada", keyPrefix+name)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -71,7 +66,7 @@ func operatorAnswers(e *environment) {
 	s := e.serveEndpoint(uncertainly())
 	s.runsWith(http.StatusGatewayTimeout, payment("answered"))
 	header := http.Header{"Location": {"/payments/7"}, "Content-Type": {"application/json"}, "X-Own": {"own"}, "Set-Cookie": {"a=b"}}
-	record, err := e.f.operator.answer(http.StatusCreated, header, []byte(`{"id":7}`), "X-Own")
+	record, err := nethttplock.NewAnswer(http.StatusCreated, header, []byte(`{"id":7}`), "X-Own")
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -149,7 +144,7 @@ func grpcOperatorScenarios() (rows []grpcScenario) {
 				p.wantRefused(p.pay(), refused(core.ErrOutcomeUnknown, 0))
 			}
 			b.wantRuns(0)
-			key, err := grpclock.EndpointKey(pb.TestService_UnaryCall_FullMethodName, theKey)
+			key, err := core.EndpointKey("", pb.TestService_UnaryCall_FullMethodName, theKey)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func (s grpcService) CacheableUnaryCall(ctx context.Context, r *pb.SimpleRequest
 }
 
 func (s grpcService) UnaryCall(ctx context.Context, r *pb.SimpleRequest) (*pb.SimpleResponse, error) {
-	attempt, _ := grpclock.AttemptFromContext(ctx)
+	attempt, _ := core.AttemptFromContext(ctx)
 	key := strings.Join(metadata.ValueFromIncomingContext(ctx, "idempotency-key"), " ")
 	made, err := s.pay(ctx, attempt, key, r.GetPayload().GetBody())
 	switch {

@@ -26,7 +26,7 @@ func serveNetHTTP(s *service, l net.Listener) (stop func(context.Context)) {
 	mux := http.NewServeMux()
 	for route, policy := range policies {
 		pay := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			attempt, _ := nethttplock.AttemptFromContext(r.Context())
+			attempt, _ := core.AttemptFromContext(r.Context())
 			s.payHTTP(w, r, attempt)
 		})
 		policy := core.WithRerunUnknown(policy)
@@ -57,7 +57,7 @@ func serveGin(s *service, l net.Listener) (stop func(context.Context)) {
 			}
 			waits(c)
 		}, func(c *gin.Context) {
-			attempt, _ := ginlock.AttemptFromContext(c)
+			attempt, _ := core.AttemptFromContext(c)
 			s.payHTTP(c.Writer, c.Request, attempt)
 		})
 	}

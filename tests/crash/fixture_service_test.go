@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 )
@@ -170,15 +171,15 @@ type framework struct {
 var frameworks = map[string]framework{
 	"net/http": {
 		serve: serveNetHTTP, ask: askHTTP, committed: decodeHTTP,
-		endpoint: func(policy, key string) string { return core.EndpointKey("POST", "POST /"+policy, key) },
+		endpoint: func(policy, key string) string { return adapter.Must(core.EndpointKey("POST", "POST /"+policy, key)) },
 	},
 	"gin": {
 		serve: serveGin, ask: askHTTP, committed: decodeHTTP, fastCase: 2,
-		endpoint: func(policy, key string) string { return core.EndpointKey("POST", "/"+policy, key) },
+		endpoint: func(policy, key string) string { return adapter.Must(core.EndpointKey("POST", "/"+policy, key)) },
 	},
 	"grpc": {
 		serve: serveGRPC, ask: askGRPC, committed: decodeGRPC, atomic: true, fastCase: 1,
-		endpoint: func(policy, key string) string { return core.EndpointKey("", methods[policy], key) },
+		endpoint: func(policy, key string) string { return adapter.Must(core.EndpointKey("", methods[policy], key)) },
 	},
 }
 

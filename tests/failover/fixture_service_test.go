@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -167,9 +168,9 @@ func (q request) lockKey(overGRPC bool) string {
 	case !q.isIdempotent:
 		return q.key
 	case overGRPC:
-		return "i:" + core.EndpointKey("", pb.TestService_CacheableUnaryCall_FullMethodName, q.key)
+		return "i:" + adapter.Must(core.EndpointKey("", pb.TestService_CacheableUnaryCall_FullMethodName, q.key))
 	default:
-		return "i:" + core.EndpointKey(http.MethodPost, "POST /idempotent", q.key)
+		return "i:" + adapter.Must(core.EndpointKey(http.MethodPost, "POST /idempotent", q.key))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // A Path leads from a message to one of its fields, through the fields of nested messages.
@@ -41,7 +41,7 @@ func (p Path) Key(message protoreflect.Message) (string, error) {
 	if !message.Has(p[last]) {
 		return "", core.ErrNoKey
 	}
-	return keypart.Value(message.Get(p[last]).Interface())
+	return keytext.Value(message.Get(p[last]).Interface())
 }
 
 // faultOf returns why a field of a message cannot be part of a path, or "". field is

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/answer"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // decide returns how the attempt ends: EndCommit, EndDone, EndAbort or EndUnknown. status is the
@@ -17,7 +18,7 @@ import (
 // What decides is, in this order: the handler's decision, a refusal inside, Unknown and
 // Stored.
 func (x *Exchange) decide(status int, returned bool, cut error) core.Ending {
-	switch decision := x.attempt.Decision(); decision {
+	switch decision := core.Ending(bridge.Decision(x.attempt)); decision {
 	case core.EndUndecided:
 		return x.judge(status, returned, cut)
 	case core.EndNoEffect:

@@ -10,7 +10,7 @@ import (
 )
 
 // Unknown gets each failure, and no success. It decides before Stored, and after the handler.
-func TestUncertainGetsFailures(t *testing.T) {
+func TestUnknownGetsFailures(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	locks := locktest.New(t).Locker
@@ -58,7 +58,7 @@ func TestUncertainGetsFailures(t *testing.T) {
 
 // If Unknown is not set, an answer that Stored stores has a known outcome. If Unknown is
 // set, it decides first.
-func TestUncertainDecidesBeforeStored(t *testing.T) {
+func TestUnknownDecidesBeforeStored(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	always := func(isTrue bool) []core.Option {
@@ -87,7 +87,7 @@ func TestUncertainDecidesBeforeStored(t *testing.T) {
 }
 
 // If Unknown panics, the outcome is unknown.
-func TestUncertainPanics(t *testing.T) {
+func TestUnknownPanics(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t).Locker
 	for name, end := range map[string]func(){"the handler returns": func() {}, "the handler panics": func() { panic("crash") }} {

@@ -11,10 +11,10 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
 	"github.com/reqlock/reqlock/internal/adapter/httpreply"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/answer"
 	"github.com/reqlock/reqlock/internal/bridge"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // An Endpoint makes the requests of a route idempotent. It is safe for concurrent use.
@@ -36,21 +36,9 @@ type BodyFunc[R any] func(r R, limit int64) ([]byte, error)
 func New[R any](
 	n adapter.Name, l *core.Locker, key core.Key[R], body BodyFunc[R], opts []core.Option,
 ) (*Endpoint[R], error) {
-	if err := registration.CheckOnce(n, "Idempotent", l, key); err != nil {
-		return nil, err
-	}
-	l, err := registration.View(n, "Idempotent", bridge.HTTPIdempotent, l, opts)
+	l, err := registration.IdempotentView(n, "Idempotent", bridge.HTTPIdempotent, l, key, opts)
 	if err != nil {
 		return nil, err
-	}
-	if l.FailsOpen() {
-		return nil, n.Errorf("Idempotent cannot run without Redis, as WithFailOpen asks")
-	}
-	if !l.KeepsRecords() {
-		return nil, n.Errorf("Idempotent needs a locker of core.New: a quorum keeps no records of requests")
-	}
-	if l.SharesLocks() {
-		return nil, n.Errorf("Idempotent needs a locker without WithPermits and WithShared: a request has its key alone")
 	}
 	s, err := settingsOf[R](n, l)
 	if err != nil {
@@ -137,11 +125,11 @@ func (e *Endpoint[R]) covers(r *http.Request) bool {
 // names the option for it.
 func (e *Endpoint[R]) fingerprint(r *http.Request, request R) ([]byte, error) {
 	if own := e.settings.fingerprint; own != nil {
-		return keypart.ReadFor("WithFingerprint()", "", request, own)
+		return keytext.ReadFor("WithFingerprint()", "", request, own)
 	}
 	limit := cmp.Or(e.settings.maxBody, bridge.DefaultMaxBody)
 	limited := fmt.Sprintf("WithMaxBody(%d)", limit)
-	body, err := keypart.ReadFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, limit) })
+	body, err := keytext.ReadFor(limited, "the body", request, func(r R) ([]byte, error) { return e.body(r, limit) })
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func TestRefusedRequest(t *testing.T) {
 	own := func(digest string, err error) []core.Option {
 		return []core.Option{core.WithFingerprint(func(*http.Request) ([]byte, error) { return []byte(digest), err })}
 	}
-	key := core.EndpointKey("POST", "/payments", "damaged")
+	key := adapter.Must(core.EndpointKey("POST", "/payments", "damaged"))
 	attempt, err := locks.Begin(t.Context(), key, []byte("f"))
 	if err == nil {
 		err = attempt.Commit(t.Context(), []byte("not an answer"))
@@ -152,7 +152,7 @@ func TestKeyOfEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := core.EndpointKey(strings.ToUpper(method), "/payments", "k"); x.attempt.Key() != want {
+		if want := adapter.Must(core.EndpointKey(strings.ToUpper(method), "/payments", "k")); x.attempt.Key() != want {
 			t.Errorf("%s: the key is %q, not %q", method, x.attempt.Key(), want)
 		}
 		if err := x.attempt.Abort(t.Context()); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/answer"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // An Exchange is one request and its answer: the stored answer, or the answer that the
@@ -58,7 +59,7 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 		}
 	}()
 	leased = x.attempt.Lease().Context()
-	x.recorder = newRecorder(w, x.filter, x.attempt.MaxAnswer())
+	x.recorder = newRecorder(w, x.filter, bridge.MaxAnswer(x.attempt))
 	x.outer = passOf(r.Context())
 	x.pass = Pass{Context: leased, recorder: x.recorder}
 	running := r.WithContext(&x.pass) //nolint:contextcheck // derived from the request's by Begin
@@ -154,14 +155,14 @@ func (x *Exchange) end(ctx context.Context, cut error) error {
 		if !replayable || x.failed || x.bypassed {
 			_ = x.attempt.Done(ctx)
 		} else {
-			_ = x.attempt.CommitOwned(ctx, answer.Encode(nil, given))
+			_ = bridge.CommitOwned(ctx, x.attempt, answer.Encode(nil, given))
 		}
 		return nil
 	}
 	if x.failed || !x.isCutOff(cut) {
 		return nil // there is an answer, or a middleware outside gives it
 	}
-	return x.attempt.CutOff(cut, decision == core.EndAbort)
+	return bridge.CutOff(x.attempt, cut, decision == core.EndAbort)
 }
 
 // endAbnormally ends the attempt of a handler that has not returned. It also ends the attempt

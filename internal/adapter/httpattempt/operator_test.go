@@ -5,40 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reqlock/reqlock/adapter"
-	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/answer"
 )
-
-func TestEndpointKeyOfAClientsRequest(t *testing.T) {
-	t.Parallel()
-	const gin = adapter.Name("ginlock")
-	for _, makeKey := range []func(adapter.Name, string, string, []string) (string, error){EndpointKey, PathEndpointKey} {
-		got, err := makeKey(gin, "post", "/payments/:id", []string{"ada", "8e03"})
-		if want := core.EndpointKey("POST", "/payments/:id", "3:ada4:8e03"); got != want || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-	}
-	for _, test := range []struct {
-		method, route string
-		parts         []string
-		want          string
-	}{
-		{"POST", "", []string{"8e03"}, "the route is empty"},
-		{"", "/payments", []string{"8e03"}, "the method is empty"},
-		{"POST", "POST /payments", []string{"8e03"}, `the route "POST /payments" has a space`},
-		{"/payments", "POST", []string{"8e03"}, "is no method"},
-		{"POST", "/payments", nil, "no part of the key"},
-		{"POST", "/payments", []string{"ada", ""}, "EndpointKey: part 2 of the key is empty"},
-		{"POST", "/payments", []string{`"secret`}, "EndpointKey: part 1 of the key: a quoted idempotency key without an end"},
-	} {
-		got, err := PathEndpointKey(gin, test.method, test.route, test.parts)
-		if got != "" || err == nil || !strings.HasPrefix(err.Error(), "reqlock: ginlock: EndpointKey: ") ||
-			!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%+v: %q, %v", test, got, err)
-		}
-	}
-}
 
 func TestAnswerOfAnOperator(t *testing.T) {
 	t.Parallel()

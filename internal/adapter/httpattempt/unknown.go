@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // Causes of an unknown outcome, for core.Attempt.Unknown. They contain nothing from the
@@ -25,7 +26,7 @@ var (
 // unknownCause returns why decide returned EndUnknown. Its arguments are those of decide.
 func (x *Exchange) unknownCause(status int, returned bool, cut error) error {
 	switch {
-	case x.attempt.Decision() == core.EndUnknown:
+	case core.Ending(bridge.Decision(x.attempt)) == core.EndUnknown:
 		return errDecidedUnknown
 	case !returned:
 		return errPanicked

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // maxTrusted is the most bytes that are allocated because of a Content-Length, before the
@@ -124,5 +124,5 @@ func bodyError(err error) error {
 	if errors.As(err, &tooLarge) {
 		return &bodyTooLargeError{limit: tooLarge.Limit, option: "http.MaxBytesReader", cause: err}
 	}
-	return keypart.Invalid("the body breaks off: %w", err)
+	return keytext.Invalid("the body breaks off: %w", err)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // Form reads a field that occurs once in the form in the body. A form is what net/http
@@ -24,7 +24,7 @@ import (
 // reading the body, such as that of a limit of the framework.
 func Form[R any](name string, request func(R) *http.Request, fault func(error) error) core.Key[R] {
 	must(name != "", "Form needs a name")
-	call := keypart.Call("Form", name)
+	call := keytext.Call("Form", name)
 	return bodyKey(call, "the form field "+strconv.Quote(name), request, fault, func(r *http.Request, limit int64) (string, error) {
 		values, err := formValues(r, name, call, limit)
 		if err != nil {
@@ -35,9 +35,9 @@ func Form[R any](name string, request func(R) *http.Request, fault func(error) e
 			return "", err
 		}
 		if len(values) > 0 && len(query) > 0 {
-			return "", keypart.Invalid("given in the query and in the body")
+			return "", keytext.Invalid("given in the query and in the body")
 		}
-		return keypart.Only(values)
+		return keytext.Only(values)
 	})
 }
 
@@ -63,7 +63,7 @@ func formValues(r *http.Request, name, call string, limit int64) ([]string, erro
 	}
 	contentType, params, err := mime.ParseMediaType(header)
 	if err != nil {
-		return nil, keypart.Invalid("a malformed Content-Type")
+		return nil, keytext.Invalid("a malformed Content-Type")
 	}
 	isMultipart := contentType == "multipart/form-data"
 	switch { // another middleware may have read the body
@@ -87,7 +87,7 @@ func formValues(r *http.Request, name, call string, limit int64) ([]string, erro
 	}
 	values, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, keypart.Invalid("a malformed form")
+		return nil, keytext.Invalid("a malformed form")
 	}
 	return values[name], nil
 }
@@ -96,7 +96,7 @@ func formValues(r *http.Request, name, call string, limit int64) ([]string, erro
 // with any name.
 func multipartValues(body []byte, boundary, name string) (values []string, err error) {
 	if boundary == "" {
-		return nil, keypart.Invalid("a multipart form without boundary")
+		return nil, keytext.Invalid("a multipart form without boundary")
 	}
 	if len(body) == 0 {
 		return nil, core.ErrNoKey
@@ -108,14 +108,14 @@ func multipartValues(body []byte, boundary, name string) (values []string, err e
 			return values, nil
 		}
 		if err != nil {
-			return nil, keypart.Invalid("a malformed form")
+			return nil, keytext.Invalid("a malformed form")
 		}
 		if part.FormName() != name || part.FileName() != "" {
 			continue
 		}
 		value, err := io.ReadAll(part)
 		if err != nil {
-			return nil, keypart.Invalid("a malformed form")
+			return nil, keytext.Invalid("a malformed form")
 		}
 		values = append(values, string(value))
 	}

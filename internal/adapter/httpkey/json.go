@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // JSONField reads a field of the JSON object in the body. Dots in the path separate the
@@ -20,7 +20,7 @@ func JSONField[R any](path string, request func(R) *http.Request, fault func(err
 	for _, name := range names {
 		must(name != "", "JSONField needs a path of names with dots between them")
 	}
-	call := keypart.Call("JSONField", path)
+	call := keytext.Call("JSONField", path)
 	return bodyKey(call, "the JSON field "+strconv.Quote(path), request, fault, func(r *http.Request, limit int64) (string, error) {
 		body, err := bodyForKey(r, limit, call)
 		if err != nil {
@@ -42,17 +42,17 @@ func jsonKey(text []byte, path []string) (string, error) {
 		return "", err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return "", keypart.Invalid("more than one JSON value")
+		return "", keytext.Invalid("more than one JSON value")
 	}
 	switch field := field.(type) {
 	case nil:
 		return "", core.ErrNoKey
 	case string:
-		return keypart.Text(field)
+		return keytext.Text(field)
 	case json.Number:
 		return jsonInteger(field.String())
 	default:
-		return "", keypart.Invalid("a JSON value that is neither a string nor an integer")
+		return "", keytext.Invalid("a JSON value that is neither a string nor an integer")
 	}
 }
 
@@ -70,7 +70,7 @@ func jsonField(dec *json.Decoder, path []string) (json.Token, error) {
 	case start == nil:
 		return nil, nil
 	case start != json.Delim('{'):
-		return nil, keypart.Invalid("a JSON value that is not an object")
+		return nil, keytext.Invalid("a JSON value that is not an object")
 	}
 	var field json.Token
 	found := false
@@ -88,7 +88,7 @@ func jsonField(dec *json.Decoder, path []string) (json.Token, error) {
 			continue
 		}
 		if found {
-			return nil, keypart.Invalid("a JSON name given twice")
+			return nil, keytext.Invalid("a JSON name given twice")
 		}
 		found = true
 		if field, err = jsonField(dec, path[1:]); err != nil {
@@ -108,7 +108,7 @@ func jsonScalar(dec *json.Decoder) (json.Token, error) {
 		return nil, errMalformedJSON
 	}
 	if _, ok := value.(json.Delim); ok {
-		return nil, keypart.Invalid("a JSON object or array")
+		return nil, keytext.Invalid("a JSON object or array")
 	}
 	return value, nil
 }
@@ -117,12 +117,12 @@ func jsonScalar(dec *json.Decoder) (json.Token, error) {
 // 0.
 func jsonInteger(number string) (string, error) {
 	if strings.ContainsAny(number, ".eE") {
-		return "", keypart.Invalid("a number that is not written as an integer")
+		return "", keytext.Invalid("a number that is not written as an integer")
 	}
 	if number == "-0" {
 		number = "0"
 	}
-	return keypart.Text(number)
+	return keytext.Text(number)
 }
 
 // skippedValue accepts any JSON value and stores nothing.
@@ -131,4 +131,4 @@ type skippedValue struct{}
 // UnmarshalJSON is called after the value was checked.
 func (*skippedValue) UnmarshalJSON([]byte) error { return nil }
 
-var errMalformedJSON = keypart.Invalid("malformed JSON")
+var errMalformedJSON = keytext.Invalid("malformed JSON")

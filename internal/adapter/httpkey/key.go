@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // A Key reads a lock key from net/http's request.
@@ -18,14 +18,14 @@ func Header(name string) Key {
 	must(name != "", "Header needs a name")
 	must(http.CanonicalHeaderKey(name) != "Host", "Header cannot read Host, which net/http keeps in Request.Host: use Host")
 	return describe("Header", name, "the header", func(r *http.Request) (string, error) {
-		return keypart.Only(r.Header.Values(name))
+		return keytext.Only(r.Header.Values(name))
 	})
 }
 
 // IdempotencyKey reads the Idempotency-Key header.
 func IdempotencyKey() Key {
 	return core.KeyOf(func(r *http.Request) (string, error) {
-		return keypart.IdempotencyKey(r.Header.Values("Idempotency-Key"))
+		return keytext.IdempotencyKey(r.Header.Values("Idempotency-Key"))
 	}).Describe("IdempotencyKey()", `the header "Idempotency-Key"`)
 }
 
@@ -47,7 +47,7 @@ func Query(function, name string) Key {
 		if err != nil {
 			return "", err
 		}
-		return keypart.Only(values)
+		return keytext.Only(values)
 	})
 }
 
@@ -56,7 +56,7 @@ func Query(function, name string) Key {
 func queryValues(r *http.Request, name string) ([]string, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, keypart.Invalid("a malformed query")
+		return nil, keytext.Invalid("a malformed query")
 	}
 	return values[name], nil
 }
@@ -69,9 +69,9 @@ func Cookie(name string) Key {
 		case 0:
 			return "", core.ErrNoKey
 		case 1:
-			return keypart.Text(cookies[0].Value)
+			return keytext.Text(cookies[0].Value)
 		default:
-			return "", keypart.Invalid("given %d times", len(cookies))
+			return "", keytext.Invalid("given %d times", len(cookies))
 		}
 	})
 }
@@ -84,23 +84,23 @@ func RemoteIP() Key {
 		if err != nil {
 			host = r.RemoteAddr
 		}
-		return keypart.IP(host)
+		return keytext.IP(host)
 	}).Describe("RemoteIP()", "")
 }
 
 // Host reads the host to which the request was sent.
 func Host() Key {
-	return core.KeyOf(func(r *http.Request) (string, error) { return keypart.Host(r.Host) }).Describe("Host()", `the header "Host"`)
+	return core.KeyOf(func(r *http.Request) (string, error) { return keytext.Host(r.Host) }).Describe("Host()", `the header "Host"`)
 }
 
 // BasicUser reads the user name of an Authorization header that occurs once.
 func BasicUser() Key {
 	return core.KeyOf(func(r *http.Request) (string, error) {
 		if n := len(r.Header.Values("Authorization")); n > 1 {
-			return "", keypart.Invalid("given %d times", n)
+			return "", keytext.Invalid("given %d times", n)
 		}
 		user, _, _ := r.BasicAuth()
-		return keypart.Text(user)
+		return keytext.Text(user)
 	}).Describe("BasicUser()", `the user name in the header "Authorization"`)
 }
 
@@ -108,8 +108,8 @@ func BasicUser() Key {
 func ContextValue(key any) Key {
 	must(key != nil, "ContextValue needs a key")
 	return core.KeyOf(func(r *http.Request) (string, error) {
-		return keypart.Value(r.Context().Value(key))
-	}).Describe(keypart.Call("ContextValue", key), "")
+		return keytext.Value(r.Context().Value(key))
+	}).Describe(keytext.Call("ContextValue", key), "")
 }
 
 // ContextValueAs reads a value of type T in the request's context with get.
@@ -117,20 +117,20 @@ func ContextValueAs[T any](key any, get func(T) string) Key {
 	must(key != nil, "ContextValueAs needs a key")
 	must(get != nil, "ContextValueAs needs a function")
 	return core.KeyOf(func(r *http.Request) (string, error) {
-		return keypart.As(r.Context().Value(key), get)
-	}).Describe(keypart.Call("ContextValueAs", key), "")
+		return keytext.As(r.Context().Value(key), get)
+	}).Describe(keytext.Call("ContextValueAs", key), "")
 }
 
 // Literal returns the same key for every request.
 func Literal(key string) Key {
 	must(key != "", "Literal needs a key")
-	return core.KeyOf(func(*http.Request) (string, error) { return key, nil }).Describe(keypart.Call("Literal", key), "")
+	return core.KeyOf(func(*http.Request) (string, error) { return key, nil }).Describe(keytext.Call("Literal", key), "")
 }
 
 // describe names a function and its argument in errors. kind is what the argument names in a
 // request.
 func describe(function, name, kind string, key func(*http.Request) (string, error)) Key {
-	return core.KeyOf(key).Describe(keypart.Call(function, name), kind+" "+strconv.Quote(name))
+	return core.KeyOf(key).Describe(keytext.Call(function, name), kind+" "+strconv.Quote(name))
 }
 
 // must panics with the message if a registration is wrong.

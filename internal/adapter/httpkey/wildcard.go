@@ -7,7 +7,7 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // MustBeWildcard panics unless a name is that of a wildcard: neither empty nor with the signs of
@@ -15,17 +15,17 @@ import (
 func MustBeWildcard(function, name string) {
 	must(name != "", function+" needs a name")
 	bare := strings.Trim(name, "{:.}")
-	must(bare != "" && bare == name, keypart.Call(function, name)+": write the name alone, as in "+keypart.Call(function, bare))
+	must(bare != "" && bare == name, keytext.Call(function, name)+": write the name alone, as in "+keytext.Call(function, bare))
 }
 
-// Wildcard returns the key of a path value, as keypart.Text does. route is the route of the
+// Wildcard returns the key of a path value, as keytext.Text does. route is the route of the
 // request as the framework writes it, or "" if no mux has matched a route yet. lacksName says
 // that the route has no wildcard of the name. Then the error of an empty value says so.
 func Wildcard(function, name, value, route string, lacksName bool) (string, error) {
 	if value == "" && lacksName {
 		return "", misnamed{function, name, route}
 	}
-	return keypart.Text(value)
+	return keytext.Text(value)
 }
 
 // hasWildcard reports whether a pattern of net/http or of chi has a wildcard of the name.
@@ -54,7 +54,7 @@ func (misnamed) Unwrap() error { return core.ErrNoKey }
 
 // warning says which requests are refused, why, and what to write.
 func (m misnamed) warning(adapter.Name) string {
-	text := keypart.Call(m.function, m.name) + " refuses requests "
+	text := keytext.Call(m.function, m.name) + " refuses requests "
 	if m.route == "" {
 		return text + "for which no mux has matched a route yet: put the middleware around the handler of the route, and not around the mux"
 	}

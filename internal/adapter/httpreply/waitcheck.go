@@ -8,6 +8,7 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // A WaitCheck compares the wait of a middleware with the timeouts of its server, which run on
@@ -27,8 +28,8 @@ type serverTimeout struct {
 // NewWaitCheck returns the check of a middleware with this Locker.
 func NewWaitCheck(n adapter.Name, l *core.Locker) *WaitCheck {
 	c := &WaitCheck{adapter: n, locker: l}
-	c.writeDone.Store(l.MaxWait() == 0)
-	c.readDone.Store(l.MaxWait() == 0)
+	c.writeDone.Store(bridge.FactsOf(l).MaxWait == 0)
+	c.readDone.Store(bridge.FactsOf(l).MaxWait == 0)
 	return c
 }
 
@@ -66,10 +67,10 @@ func serverOf(r *http.Request) *http.Server {
 
 // exceeds reports whether the wait may last as long as a timeout of the server.
 func (c *WaitCheck) exceeds(timeout time.Duration) bool {
-	return timeout > 0 && c.locker.MaxWait() >= timeout
+	return timeout > 0 && bridge.FactsOf(c.locker).MaxWait >= timeout
 }
 
 func (c *WaitCheck) warn(name string, timeout time.Duration, result string) {
 	adapter.Warn(c.locker, serverTimeout{c, name}, c.adapter.Errorf("WithWait is %v and %s of the http.Server is %v, so %s",
-		c.locker.MaxWait(), name, timeout, result))
+		bridge.FactsOf(c.locker).MaxWait, name, timeout, result))
 }

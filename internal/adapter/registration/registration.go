@@ -39,7 +39,7 @@ func LockView[R any](
 	switch {
 	case err != nil:
 		return nil, err
-	case about.NeedsWait && view.MaxWait() == 0:
+	case about.NeedsWait && bridge.FactsOf(view).MaxWait == 0:
 		return nil, n.Errorf("SharedWhen needs core.WithWait above 0: without it, reads can refuse a write for ever")
 	case !about.ReadsBody && slices.ContainsFunc(opts, limitsBody):
 		return nil, n.Errorf("core.WithMaxBody has no effect on %s, whose key does not read the body: leave it out", middleware)
@@ -47,18 +47,33 @@ func LockView[R any](
 	return view, nil
 }
 
-// CheckOnce returns an error if a Locker or a key does not fit a middleware of idempotent requests.
-func CheckOnce[R any](n adapter.Name, middleware string, l *core.Locker, key core.Key[R]) error {
+// IdempotentView is View for a middleware of idempotent requests. The error is also that of a Locker
+// or a key that does not fit.
+func IdempotentView[R any](
+	n adapter.Name, middleware string, kind bridge.Middleware, l *core.Locker, key core.Key[R], opts []core.Option,
+) (*core.Locker, error) {
 	if err := check(n, middleware, l, key); err != nil {
-		return err
+		return nil, err
 	}
 	switch about := bridge.AboutOf(key); {
 	case about.Several:
-		return n.Errorf("%s has one key: to lock several keys of core.All, put a middleware that locks behind it", middleware)
+		return nil, n.Errorf("%s has one key: to lock several keys of core.All, put a middleware that locks behind it", middleware)
 	case about.HasLimit:
-		return n.Errorf("%s needs a key without Permits and Shared: a request has its key alone", middleware)
+		return nil, n.Errorf("%s needs a key without Permits and Shared: a request has its key alone", middleware)
 	}
-	return nil
+	view, err := View(n, middleware, kind, l, opts)
+	if err != nil {
+		return nil, err
+	}
+	switch facts := bridge.FactsOf(view); {
+	case facts.FailsOpen:
+		return nil, n.Errorf("%s needs a locker without WithFailOpen: a request would take effect twice", middleware)
+	case !facts.KeepsRecords:
+		return nil, n.Errorf("%s needs a locker of core.New: a quorum keeps no records of requests", middleware)
+	case facts.SharesLocks:
+		return nil, n.Errorf("%s needs a locker without WithPermits and WithShared: a request has its key alone", middleware)
+	}
+	return view, nil
 }
 
 // check returns an error if the Locker of a middleware is nil, or its key the zero Key.

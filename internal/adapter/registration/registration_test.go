@@ -27,7 +27,10 @@ func TestKeyFitsItsMiddleware(t *testing.T) {
 		_, err := registration.LockView(self, "Middleware", bridge.HTTPLock, locks, key, opts)
 		return err
 	}
-	once := func(key core.Key[string]) error { return registration.CheckOnce(self, "Idempotent", locks, key) }
+	once := func(key core.Key[string], opts ...core.Option) error {
+		_, err := registration.IdempotentView(self, "Idempotent", bridge.HTTPIdempotent, locks, key, opts)
+		return err
+	}
 	for name, test := range map[string]struct {
 		err  error
 		want string // "": accepted
@@ -43,6 +46,8 @@ func TestKeyFitsItsMiddleware(t *testing.T) {
 		"once, Permits":           {once(core.First(key, key.Permits(2))), "Idempotent needs a key without Permits and Shared"},
 		"once, SharedWhen":        {once(read), "Idempotent needs a key without Permits and Shared"},
 		"once, one that has none": {once(core.Join(key, body)), ""},
+		"once, WithFailOpen":      {once(key, core.WithFailOpen(true)), "Idempotent needs a locker without WithFailOpen"},
+		"once, WithShared":        {once(key, core.WithShared(true)), "WithShared has no effect on Idempotent"},
 	} {
 		if (test.err == nil) != (test.want == "") || test.err != nil && !strings.HasPrefix(test.err.Error(), "reqlock: "+self+": "+test.want) {
 			t.Errorf("%s: %v, want %q", name, test.err, test.want)

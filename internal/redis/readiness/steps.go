@@ -57,7 +57,7 @@ func (p *probe) attempt(ctx context.Context) error {
 	first.Attempt = &store.Attempt{Fingerprint: []byte(keyMark), Keep: first.TTL}
 	again.Attempt = first.Attempt
 	commit := p.release(first.Target)
-	commit.Attempt, commit.Ending, commit.Record = first.Attempt, store.Commit, []byte("done")
+	commit.Attempt, commit.Ending, commit.Record = first.Attempt, store.EndCommit, []byte("done")
 	begun, err := do(ctx, p.store.Enqueue, first)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (p *probe) attempt(ctx context.Context) error {
 		return err
 	}
 	resolve := store.ResolveRequest{
-		Key: p.target.key, Bound: p.check.bound, Seen: outcome.Attempt, Resolution: store.Forget,
+		Key: p.target.key, Bound: p.check.bound, Seen: outcome.Attempt, Resolution: store.ResolveNotDone,
 	}
 	resolved, err := do(ctx, p.store.Resolve, resolve)
 	if err != nil {

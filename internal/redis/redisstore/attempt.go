@@ -44,14 +44,14 @@ func (s *Store) finishAttempt(r *store.ReleaseRequest, done func(store.ReleaseRe
 	t.encodeQueue(r.Claim)
 	class := pipeline.Commit
 	switch r.Ending {
-	case store.Commit:
+	case store.EndCommit:
 		t.args = append(t.args, "D")
 		t.encodeAttempt(r.Attempt, r.Attempt.Keep)
 		t.args = append(t.args, t.result.setBytes(r.Record))
-	case store.Seal:
+	case store.EndDone:
 		t.args = append(t.args, "U")
 		t.encodeAttempt(r.Attempt, r.Attempt.Keep)
-	case store.Abort:
+	case store.EndAbort:
 		class = pipeline.Abort
 		t.args = append(t.args, "A")
 		t.encodeAttempt(r.Attempt, abortTTL)

@@ -68,13 +68,13 @@ var cutBatches = map[string][]cutCase{
 		{name: "confirm", do: sendBegin, change: numbers(64), before: "A1 claim | C1 A1", after: "A1 ttl | C1 | R A1 1", want: "granted, waiting 1, number 1"},
 	},
 	"finishes": {
-		{name: "commit", do: sendFinish(store.Commit), before: "A1 claim | | R A1 1", after: "| | D A1", want: "freed, stored", again: "unsure, stored"},
-		{name: "abort", do: sendFinish(store.Abort), before: "A1 claim | | R A1 1", after: "| | A A1 @abort", want: "freed, stored", again: "unsure, stored"},
-		{name: "seal", do: sendFinish(store.Seal), before: "A1 claim | C1 B1 B2 | R A1 2", after: "B1 claim | B2 | U A1", want: "handed, stored", again: "unsure, stored"},
-		{name: "restore", do: sendFinish(store.Commit), before: "A1 claim", after: "| | D A1", want: "freed, restored", again: "unsure, stored"},
-		{name: "commit too late", do: sendFinish(store.Commit), before: "B1 1h | | R B1 1", after: "=", want: "nothing", again: "unsure"},
-		{name: "commit a list", do: sendFinish(store.Commit), want: wrongType},
-		{name: "abort after another's commit", do: sendFinish(store.Abort), before: "A1 claim | | D B1", after: "| | D B1", want: "freed", again: "unsure"},
+		{name: "commit", do: sendFinish(store.EndCommit), before: "A1 claim | | R A1 1", after: "| | D A1", want: "freed, stored", again: "unsure, stored"},
+		{name: "abort", do: sendFinish(store.EndAbort), before: "A1 claim | | R A1 1", after: "| | A A1 @abort", want: "freed, stored", again: "unsure, stored"},
+		{name: "seal", do: sendFinish(store.EndDone), before: "A1 claim | C1 B1 B2 | R A1 2", after: "B1 claim | B2 | U A1", want: "handed, stored", again: "unsure, stored"},
+		{name: "restore", do: sendFinish(store.EndCommit), before: "A1 claim", after: "| | D A1", want: "freed, restored", again: "unsure, stored"},
+		{name: "commit too late", do: sendFinish(store.EndCommit), before: "B1 1h | | R B1 1", after: "=", want: "nothing", again: "unsure"},
+		{name: "commit a list", do: sendFinish(store.EndCommit), want: wrongType},
+		{name: "abort after another's commit", do: sendFinish(store.EndAbort), before: "A1 claim | | D B1", after: "| | D B1", want: "freed", again: "unsure"},
 	},
 }
 

@@ -34,17 +34,17 @@ func decodeVerdict(fields []any, rerun bool) (answer store.Answer, ok bool) {
 		return store.Answer{Verdict: store.Done, Record: []byte(record)}, isString
 	case len(fields) == 2 && fields[0] == int64(5):
 		name, isString := fields[1].(string)
-		return store.Answer{Verdict: store.Interrupted, Unreported: name}, isString && len(name) == attemptNameLen && !rerun
+		return store.Answer{Verdict: store.Died, Unreported: name}, isString && len(name) == attemptNameLen && !rerun
 	case len(fields) != 1:
 		return store.Answer{}, false
 	}
 	switch fields[0] {
 	case int64(3):
-		return store.Answer{Verdict: store.Sealed}, true
+		return store.Answer{Verdict: store.Unreplayable}, true
 	case int64(4):
 		return store.Answer{Verdict: store.Mismatch}, true
 	case int64(5):
-		return store.Answer{Verdict: store.Interrupted}, !rerun
+		return store.Answer{Verdict: store.Died}, !rerun
 	default:
 		return store.Answer{}, false
 	}
@@ -72,7 +72,7 @@ func decodeFinish(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 	if len(fields) == 2 {
 		status, isStatus := fields[0].(int64)
 		record, isRecord := fields[1].(int64)
-		possible := record != 2 || x.ending != store.Abort
+		possible := record != 2 || x.ending != store.EndAbort
 		if isStatus && isRecord && possible && status >= 0 && status <= 2 && record >= 0 && record <= 2 {
 			return store.ReleaseResult{Status: releaseCodes[status], Since: r.Sent, Record: recordCodes[record]}, nil
 		}

@@ -45,7 +45,7 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 	rejoins.Rejoin = storetest.Me2
 	first, anew, aborts, commits := storetest.AttemptRequest(storetest.Me1), storetest.AttemptRequest(storetest.Me1), storetest.AttemptRequest(storetest.Me1), storetest.AttemptRequest(storetest.Me1)
 	anew.Attempt.Rerun = true
-	commits.Ending = store.Commit
+	commits.Ending = store.EndCommit
 	list := func(fields ...any) any { return fields }
 	const no, yes, two, three = int64(0), int64(1), int64(2), int64(3)
 	mustReject := func(name string, r storetest.AnyRequest, values ...any) {
@@ -150,11 +150,11 @@ func TestSharedScriptIsNotFollowedByItself(t *testing.T) {
 func TestResolveAfterAnotherSendWithoutReply(t *testing.T) {
 	t.Parallel()
 	unknown := store.ResolveStatus(-1)
-	for _, resolution := range []store.Resolution{store.Forget, store.ResolveDone, store.ResolveAnswered} {
+	for _, resolution := range []store.Resolution{store.ResolveNotDone, store.ResolveDone, store.ResolveAnswered} {
 		want := map[store.ResolveStatus]store.ResolveStatus{
 			store.NoRecord: unknown, store.Resolved: store.Resolved, store.StillRunning: unknown, store.Changed: unknown,
 		}
-		if resolution == store.Forget {
+		if resolution == store.ResolveNotDone {
 			want[store.NoRecord] = store.Resolved
 		}
 		for reply, status := range resolveCodes {
@@ -220,11 +220,11 @@ func TestReplyIsDecodedByTheEnding(t *testing.T) {
 	rdb.AddHook(restores{})
 	s := newStore(t, rdb)
 	r := storetest.AttemptRequest(storetest.Me1)
-	r.Ending = store.Commit
+	r.Ending = store.EndCommit
 	if got, err := s.Release(t.Context(), r); err != nil || got.Record != store.Restored {
 		t.Errorf("commit: %+v, %v", got, err)
 	}
-	r.Ending = store.Abort
+	r.Ending = store.EndAbort
 	var unexpected *command.UnexpectedReplyError
 	if got, err := s.Release(t.Context(), r); !errors.As(err, &unexpected) {
 		t.Errorf("abort: %+v, %v", got, err)

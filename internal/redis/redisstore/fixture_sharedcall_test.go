@@ -74,7 +74,7 @@ func commits(name string) sharedCall {
 	return func(t *testing.T, s *syncStore) string {
 		t.Helper()
 		r := namedRequest(name)
-		r.Attempt, r.Ending, r.Record = storetest.AttemptRequest("").Attempt, store.Commit, []byte(storetest.Record)
+		r.Attempt, r.Ending, r.Record = storetest.AttemptRequest("").Attempt, store.EndCommit, []byte(storetest.Record)
 		got, err := s.Release(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)

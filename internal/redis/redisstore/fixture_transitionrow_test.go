@@ -157,7 +157,7 @@ func tokensOf(names []string) []string {
 // that finds neither its token nor a record.
 func outcomeOfText(text string) (o outcome) {
 	statuses := map[string]store.ReleaseStatus{"freed": store.Freed, "handed": store.Handed, "kept": store.Kept, "unsure": store.Unsure}
-	verdicts := map[string]store.Verdict{"done": store.Done, "sealed": store.Sealed, "mismatch": store.Mismatch, "interrupted": store.Interrupted}
+	verdicts := map[string]store.Verdict{"done": store.Done, "sealed": store.Unreplayable, "mismatch": store.Mismatch, "interrupted": store.Died}
 	records := map[string]store.RecordStatus{"stored": store.WasStored, "restored": store.Restored}
 	resolutions := map[string]store.ResolveStatus{"resolved": store.Resolved, "changed": store.Changed, "still running": store.StillRunning}
 	for _, part := range strings.Split(text, ", ") {

@@ -142,9 +142,9 @@ var emptyingTransitions = testsOf([]transitionRow{
 	{name: "confirm a late take: the queue is empty", do: enqueue, before: "A1 claim | A1", first: "granted", after: "A1 ttl"},
 	{name: "rejoin behind the last waiter", do: inModeB(rejoin), before: "A1 ttl | B1", first: "handed", after: "B1 claim | A2"},
 	{name: "rejoin while only the own token waits: kept", do: rejoin, before: "A1 claim | A1", first: "kept", after: "A2 ttl"},
-	{name: "commit while only the own token waits", do: finish(store.Commit), before: "A1 ttl | A1 | R A1 1", first: "freed, stored", after: "| | D A1"},
-	{name: "seal, and hand over to the last waiter", do: inModeB(finish(store.Seal)), before: "A1 ttl | B1 | R A1 1", first: "handed, stored", after: "B1 claim | | U A1"},
-	{name: "abort while only the own token waits", do: finish(store.Abort), before: "A1 ttl | A1 | R A1 1", first: "freed, stored", after: "| | A A1 @abort"},
+	{name: "commit while only the own token waits", do: finish(store.EndCommit), before: "A1 ttl | A1 | R A1 1", first: "freed, stored", after: "| | D A1"},
+	{name: "seal, and hand over to the last waiter", do: inModeB(finish(store.EndDone)), before: "A1 ttl | B1 | R A1 1", first: "handed, stored", after: "B1 claim | | U A1"},
+	{name: "abort while only the own token waits", do: finish(store.EndAbort), before: "A1 ttl | A1 | R A1 1", first: "freed, stored", after: "| | A A1 @abort"},
 	{name: "rerun while only the own token waits", do: begin(rerun), before: "A1 claim | A1 | R B1 1", first: "granted, number 2", after: "A1 ttl | | R A1 2"},
 	{name: "begin a sealed request while only the own token waits: freed", do: begin(), before: "A1 claim | A1 | U B1", first: "sealed", after: "| | U B1"},
 })

@@ -24,7 +24,7 @@ func putRecord(t *testing.T, s *syncStore, r storetest.AnyRequest, record []byte
 	if got, err := s.Enqueue(t.Context(), r); err != nil || !got.Granted {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	r.Ending, r.Record = store.Commit, record
+	r.Ending, r.Record = store.EndCommit, record
 	if got, err := s.Release(t.Context(), r); err != nil || got.Record != store.WasStored {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -109,7 +109,7 @@ func TestRecordsInFlightDelayNoOtherRequests(t *testing.T) {
 	s.Store.Enqueue(of("begins", storetest.Me1).Enqueue(), func(_ store.Answer, err error) { over <- err })
 	suite.AwaitClosed(t, "the begin is held", begins)
 	commits := of("free", storetest.Me1)
-	commits.Ending, commits.Record = store.Commit, []byte(storetest.Record)
+	commits.Ending, commits.Record = store.EndCommit, []byte(storetest.Record)
 	if got, err := s.Release(t.Context(), commits); err != nil || got.Record != store.Restored {
 		t.Errorf("commit while another begins: %+v, %v", got, err)
 	}

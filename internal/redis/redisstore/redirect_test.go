@@ -100,7 +100,7 @@ func commandsSurviveMovingSlot(t *testing.T, m *movingSlot) {
 			begin := m.Request(heldKey)
 			begin.Attempt = storetest.AttemptRequest(begin.Token).Attempt
 			finish := mine
-			finish.Attempt, finish.Ending = storetest.AttemptRequest(mine.Token).Attempt, store.Seal
+			finish.Attempt, finish.Ending = storetest.AttemptRequest(mine.Token).Attempt, store.EndDone
 
 			on := m.Cluster.BeginMove(m.tag, m.to)
 			move(on)

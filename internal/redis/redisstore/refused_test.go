@@ -16,7 +16,7 @@ import (
 var calls = map[string]transition{
 	"enqueue": asking(numbers(8)), "nowait": asking(withoutJoin, numbers(8)), "renew": renewing(numbers(8)),
 	"release": release, "rejoin": rejoin, "vote": vote, "withdraw": withdrawAndRejoin,
-	"begin": begin(numbers(8)), "rerun": begin(rerun, numbers(8)), "commit": finish(store.Commit), "seal": finish(store.Seal), "abort": finish(store.Abort),
+	"begin": begin(numbers(8)), "rerun": begin(rerun, numbers(8)), "commit": finish(store.EndCommit), "seal": finish(store.EndDone), "abort": finish(store.EndAbort),
 	"shared": asking(permit, numbers(8)), "briefly shared": asking(permit), "renew shared": renewing(permit, numbers(8)), "release shared": releasing(permit),
 	"resolve": resolve, "answer": resolveAs(store.ResolveAnswered, storetest.Bob1), "outcome": readOutcome(storetest.Keep),
 }

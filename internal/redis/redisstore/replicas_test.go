@@ -136,7 +136,7 @@ func testRefusalsDoNotWaitForReplicas(t *testing.T, sentinels *redistest.Sentine
 		{"B1 ttl", renew, "nothing"},
 		{"B1 ttl", rejoin, "nothing"},
 		{"B1 ttl | | R B1 1", begin(), "by B1, left ttl, running"},
-		{"B1 ttl | | R B1 1", finish(store.Commit), "nothing"},
+		{"B1 ttl | | R B1 1", finish(store.EndCommit), "nothing"},
 		{"| | D B1", begin(), "done, answer"},
 	} {
 		stateOf(test.before).Put(t, observer)
@@ -188,7 +188,7 @@ func testReleaseDoesNotWaitForGrantsThatWaitForReplicas(t *testing.T, sentinels 
 	})
 
 	r := storetest.AttemptRequest(storetest.Me1)
-	r.Ending = store.Abort
+	r.Ending = store.EndAbort
 	if got, err := s.Release(t.Context(), r); err != nil || got.Status != store.Freed {
 		t.Errorf("abort: %+v, %v", got, err)
 	}

@@ -32,7 +32,7 @@ func (s *Store) Resolve(r store.ResolveRequest, done func(store.ResolveStatus, e
 }
 
 // resolutionArgs are the resolutions as resolve.lua expects them.
-var resolutionArgs = [...]string{store.Forget: "F", store.ResolveDone: "U", store.ResolveAnswered: "D", store.NoteReported: "N"}
+var resolutionArgs = [...]string{store.ResolveNotDone: "F", store.ResolveDone: "U", store.ResolveAnswered: "D", store.NoteReported: "N"}
 
 // resolveOp is a Resolve. It is not pooled, because few requests need it.
 type resolveOp struct {
@@ -56,7 +56,7 @@ func (t *resolveOp) Settle(got pipeline.Reply, uncertain bool) {
 	case status == store.Resolved && got.Unconfirmed != nil:
 		t.done(store.NoRecord, command.NewFault(got.Unconfirmed, true))
 		return
-	case status == store.NoRecord && uncertain && t.resolution == store.Forget:
+	case status == store.NoRecord && uncertain && t.resolution == store.ResolveNotDone:
 		status = store.Resolved
 	case status != store.Resolved && uncertain:
 		t.done(store.NoRecord, command.NewFault(errOtherSend, true))
@@ -153,7 +153,7 @@ func recordStateOf(letter any, runs bool) (state store.RecordState, ok bool) {
 		}
 		return store.Unknown, true
 	case "U":
-		return store.WasSealed, !runs
+		return store.WasDone, !runs
 	case "D":
 		return store.WasAnswered, !runs
 	case "?":

@@ -30,7 +30,7 @@ func resolveAs(resolution store.Resolution, token string) transition {
 }
 
 // resolve forgets the attempt of Bob1.
-var resolve = resolveAs(store.Forget, storetest.Bob1)
+var resolve = resolveAs(store.ResolveNotDone, storetest.Bob1)
 
 // readOutcome returns a transition that reads the outcome. It expects that the record is kept
 // for this time.
@@ -52,7 +52,7 @@ func forgotten(tokens string, record hash) hash {
 	return record
 }
 
-var resolutions = map[string]store.Resolution{"forget": store.Forget, "done": store.ResolveDone, "answer": store.ResolveAnswered, "note": store.NoteReported}
+var resolutions = map[string]store.Resolution{"forget": store.ResolveNotDone, "done": store.ResolveDone, "answer": store.ResolveAnswered, "note": store.NoteReported}
 
 // operatorTransitions are what an operator does.
 func operatorTransitions() []transitionTest {
@@ -84,7 +84,7 @@ func operatorTransitions() []transitionTest {
 		"an attempt that died": {"C1 ttl | | R B1 3", store.Outcome{State: store.Unknown, Attempt: nameOf(storetest.Bob1), Number: 3}},
 		"an attempt that was aborted after one that died": {"| | R aborted:B1 2", store.Outcome{State: store.Unknown, Attempt: nameOf("aborted:" + storetest.Bob1), Number: 2}},
 		"an answer":    {"| | D B1", store.Outcome{State: store.WasAnswered, Attempt: nameOf(storetest.Bob1)}},
-		"a sealed one": {"| | U B1", store.Outcome{State: store.WasSealed, Attempt: nameOf(storetest.Bob1)}},
+		"a sealed one": {"| | U B1", store.Outcome{State: store.WasDone, Attempt: nameOf(storetest.Bob1)}},
 	} {
 		state, result := stateOf(test.state), outcome{read: test.want}
 		tests = append(tests, transitionTest{
@@ -98,12 +98,12 @@ var operatorRows = testsOf([]transitionRow{
 	{name: "forget an attempt that died: its late commit is refused", do: resolve, before: "| | R B1 3 @1m", first: "resolved", second: "nothing", after: "| | A B1 x=B1"},
 	{name: "forget an attempt that died, while another holds the key", do: resolve, before: "C1 ttl | A1 | R B1 3", first: "resolved", second: "nothing", after: "C1 ttl | A1 | A B1 x=B1"},
 	{name: "forget a second attempt: the first one stays forgotten", do: resolve, before: "| | R B1 1 x=A1", first: "resolved", second: "nothing", after: "| | A B1 x=A1,B1"},
-	{name: "commit after an operator has forgotten the attempt and a later one", do: finish(store.Commit), before: "| | A B1 x=A1,B1", first: "nothing", after: "="},
-	{name: "commit after an operator has forgotten the attempt", do: finish(store.Commit), before: "| | A A1 x=A1 @1m", first: "nothing", after: "="},
-	{name: "commit after an operator has forgotten the attempt, and another was aborted", do: finish(store.Commit), before: "| | A B1 x=A1", first: "nothing", after: "="},
+	{name: "commit after an operator has forgotten the attempt and a later one", do: finish(store.EndCommit), before: "| | A B1 x=A1,B1", first: "nothing", after: "="},
+	{name: "commit after an operator has forgotten the attempt", do: finish(store.EndCommit), before: "| | A A1 x=A1 @1m", first: "nothing", after: "="},
+	{name: "commit after an operator has forgotten the attempt, and another was aborted", do: finish(store.EndCommit), before: "| | A B1 x=A1", first: "nothing", after: "="},
 	{name: "begin after an operator has forgotten an attempt", do: begin(), before: "| | A B1 x=B1 @1m", first: "granted, number 1", after: "A1 ttl | | R A1 1 x=B1"},
-	{name: "abort after an operator has forgotten an attempt: the record stays as long", do: finish(store.Abort), before: "| | A B1 x=B1", first: "stored", after: "| | A A1 x=B1"},
-	{name: "commit after an operator has forgotten another attempt", do: finish(store.Commit), before: "A1 ttl | | R A1 1 x=B1", first: "freed, stored", second: "stored", after: "| | D A1 x=B1"},
+	{name: "abort after an operator has forgotten an attempt: the record stays as long", do: finish(store.EndAbort), before: "| | A B1 x=B1", first: "stored", after: "| | A A1 x=B1"},
+	{name: "commit after an operator has forgotten another attempt", do: finish(store.EndCommit), before: "A1 ttl | | R A1 1 x=B1", first: "freed, stored", second: "stored", after: "| | D A1 x=B1"},
 	{name: "mark an attempt that died as done: the print stays", do: resolveAs(store.ResolveDone, storetest.Bob1), before: "| | R B1 3 @1m", first: "resolved", after: "| | U resolved:B1"},
 	{name: "answer an attempt that died", do: resolveAs(store.ResolveAnswered, storetest.Bob1), before: "C1 ttl | | R B1 3 @2h", first: "resolved", after: "C1 ttl | | D resolved:B1"},
 	{name: "answer an attempt that was aborted after one that died", do: resolveAs(store.ResolveAnswered, "aborted:"+storetest.Bob1), before: "| | R aborted:B1 2", first: "resolved", after: "| | D resolved:aborted:B1"},
@@ -115,12 +115,12 @@ var operatorRows = testsOf([]transitionRow{
 	{name: "begin after an attempt that died and was reported", do: begin(), before: "| | R B1 3 u=B1", first: "interrupted", after: "="},
 	{name: "begin after an attempt that died, and only an earlier one was reported", do: begin(), before: "| | R B2 4 u=B1", first: "interrupted, unreported B2", after: "="},
 	{name: "rerun after an attempt that died and was reported: no note stays", do: begin(rerun), before: "| | R B1 3 u=B1", first: "granted, number 4", after: "A1 ttl | | R A1 4"},
-	{name: "late commit of an attempt that was reported: no note stays", do: finish(store.Commit), before: "| | R A1 1 u=A1", first: "stored", after: "| | D A1"},
+	{name: "late commit of an attempt that was reported: no note stays", do: finish(store.EndCommit), before: "| | R A1 1 u=A1", first: "stored", after: "| | D A1"},
 	{name: "mark an attempt that was reported as done: no note stays", do: resolveAs(store.ResolveDone, storetest.Bob1), before: "| | R B1 3 u=B1", first: "resolved", after: "| | U resolved:B1"},
 
-	{name: "late commit of an attempt that an operator marked as done", do: finish(store.Commit), before: "| | U resolved:A1", first: "nothing", after: "="},
-	{name: "late commit of an attempt that an operator answered", do: finish(store.Commit), before: "| | D resolved:A1", first: "nothing", after: "="},
-	{name: "late abort of an attempt that an operator marked as done", do: finish(store.Abort), before: "| | U resolved:A1", first: "nothing", after: "="},
+	{name: "late commit of an attempt that an operator marked as done", do: finish(store.EndCommit), before: "| | U resolved:A1", first: "nothing", after: "="},
+	{name: "late commit of an attempt that an operator answered", do: finish(store.EndCommit), before: "| | D resolved:A1", first: "nothing", after: "="},
+	{name: "late abort of an attempt that an operator marked as done", do: finish(store.EndAbort), before: "| | U resolved:A1", first: "nothing", after: "="},
 	{name: "begin after an operator's answer", do: begin(), before: "| | D resolved:B1", first: "done, answer", after: "="},
 	{name: "begin with another fingerprint after an operator marked the request as done", do: begin(otherFingerprint), before: "| | U resolved:B1", first: "mismatch", after: "="},
 })
@@ -148,13 +148,13 @@ func damagedRecordTransitions() (tests []transitionTest) {
 			tests = append(tests, transitionTest{name: what + ": " + name, do: do, before: before, first: first, second: second, after: after})
 		}
 		held, left := storetest.State{Value: storetest.Me1, TTL: storetest.TTL, Record: record}, storetest.State{Record: record}
-		sealed := outcome{verdict: store.Sealed}
+		sealed := outcome{verdict: store.Unreplayable}
 		add("begin with a damaged record", begin(), held, sealed, sealed, left)
 		add("begin anew with a damaged record", begin(rerun), held, sealed, sealed, left)
 		if name == "done, without an answer" { // finish.lua does not read the answer, and an operator sees a request that was done
 			continue
 		}
-		add("commit with a damaged record", finish(store.Commit), held, outcome{status: store.Freed}, outcome{}, left)
+		add("commit with a damaged record", finish(store.EndCommit), held, outcome{status: store.Freed}, outcome{}, left)
 
 		done := maps.Clone(record)
 		delete(done, "n")
@@ -163,9 +163,9 @@ func damagedRecordTransitions() (tests []transitionTest) {
 		marked, bobs := storetest.State{Record: done}, storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: record}
 		resolved, changed, running := outcome{resolved: store.Resolved}, outcome{resolved: store.Changed}, outcome{resolved: store.StillRunning}
 		isDamaged := outcome{read: store.Outcome{State: store.Damaged, Attempt: nameOf(record["t"])}}
-		isMarked := outcome{read: store.Outcome{State: store.WasSealed, Attempt: nameOf(done["t"])}}
+		isMarked := outcome{read: store.Outcome{State: store.WasDone, Attempt: nameOf(done["t"])}}
 		add("read a damaged record", readOutcome(storetest.Keep), left, isDamaged, isDamaged, left)
-		add("forget a damaged record", resolveAs(store.Forget, record["t"]), left, resolved, outcome{}, storetest.State{})
+		add("forget a damaged record", resolveAs(store.ResolveNotDone, record["t"]), left, resolved, outcome{}, storetest.State{})
 		add("mark a damaged record as done", resolveAs(store.ResolveDone, record["t"]), left, resolved, resolved, marked)
 		add("read a damaged record that was marked as done", readOutcome(storetest.Keep), marked, isMarked, isMarked, marked)
 		add("begin after a damaged record was marked as done", begin(), marked, sealed, sealed, marked)
@@ -173,7 +173,7 @@ func damagedRecordTransitions() (tests []transitionTest) {
 		for what, resolution := range resolutions {
 			add(what+": a damaged record of another attempt", resolveAs(resolution, storetest.Eve1), left, changed, changed, left)
 		}
-		add("forget a damaged record while the key is held", resolveAs(store.Forget, record["t"]), bobs, running, running, bobs)
+		add("forget a damaged record while the key is held", resolveAs(store.ResolveNotDone, record["t"]), bobs, running, running, bobs)
 	}
 	return tests
 }

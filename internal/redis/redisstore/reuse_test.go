@@ -70,7 +70,7 @@ func TestReusedOperationsDoNotMix(t *testing.T) {
 				if renewal, err := s.Renew(t.Context(), r); err != nil || !renewal.Held {
 					t.Errorf("renew: %+v, %v", renewal, err)
 				}
-				r.Ending, r.Record = store.Commit, fmt.Append(nil, "answer ", w, i)
+				r.Ending, r.Record = store.EndCommit, fmt.Append(nil, "answer ", w, i)
 				released, err := s.Release(t.Context(), r)
 				if err != nil || !isFreed(released.Status, r.Inline) || isLeft("p:"+r.Key) {
 					t.Errorf("release: %+v, %v", released, err)

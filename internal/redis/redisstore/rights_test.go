@@ -29,7 +29,7 @@ func TestTransitionsWithoutRightToPublish(t *testing.T) {
 				{enqueue, "B1 ttl", "by B1, left ttl", "B1 ttl | A1"},
 				{release, "A1 ttl | B1", "freed", ""},
 				{begin(), "B1 ttl", "by B1, left ttl", "B1 ttl | A1"},
-				{finish(store.Commit), "A1 ttl | B1 | R A1 1", "freed, stored", "| | D A1"},
+				{finish(store.EndCommit), "A1 ttl | B1 | R A1 1", "freed, stored", "| | D A1"},
 			} {
 				stateOf(test.before).Put(t, rdb)
 				got, want := test.do.run(t, s), outcomeOfText(test.want)

@@ -134,7 +134,7 @@ func TestCommitsWithBigRecordsAreSplit(t *testing.T) {
 	over := make(chan error, 6)
 	commit := func(key string, record []byte) {
 		r := storetest.AttemptRequest(storetest.Me1)
-		r.Key, r.Ending, r.Record = key, store.Commit, record
+		r.Key, r.Ending, r.Record = key, store.EndCommit, record
 		s.Store.Release(r.Release(), func(_ store.ReleaseResult, err error) { over <- err })
 	}
 	commit("first", nil)

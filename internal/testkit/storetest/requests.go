@@ -129,7 +129,7 @@ func (r AnyRequest) Renew() store.RenewRequest {
 // Release returns the request as a Release. With an Attempt and no Ending, it is an abort.
 func (r AnyRequest) Release() store.ReleaseRequest {
 	if r.Attempt != nil && r.Ending == store.NoEnding {
-		r.Ending = store.Abort
+		r.Ending = store.EndAbort
 	}
 	return store.ReleaseRequest{
 		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, NoWaiters: r.NoWaiters, Rejoin: r.Rejoin, Keep: r.Keep, Waiter: r.Waiter,

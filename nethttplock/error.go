@@ -6,6 +6,7 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
+	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
 // self is the name of this package in errors.
@@ -46,3 +47,17 @@ func (h handler) refuse(w http.ResponseWriter, r *http.Request, err error, pass 
 	}()
 	h(guard, r, err)
 }
+
+// WriteError answers a request that did not run. Middleware uses it without
+// WithErrorHandler, and an error handler can call it.
+//
+// The answer is the outcome of core.RefusalOf: its status, Retry-After in whole
+// seconds if a retry can help, and a problem document (RFC 9457) with the outcome's
+// code:
+//
+//	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
+//
+// If the client has disconnected, the answer is 499 without a body. An error that
+// core.RefusalOf does not know is 500 with the code "internal". No answer contains a
+// key, a token or the text of an error.
+func WriteError(w http.ResponseWriter, _ *http.Request, err error) { httpreply.Write(w, err) }

@@ -1,4 +1,4 @@
-package keypart_test
+package keytext_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // The parts make the key that the key of a middleware reads.
@@ -27,7 +27,7 @@ func TestKeyOfParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := keypart.OfParts(test.parts); got != want.Raw() || err != nil {
+		if got, err := keytext.OfParts(test.parts); got != want.Raw() || err != nil {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want.Raw())
 		}
 	}
@@ -40,7 +40,7 @@ func TestKeyOfParts(t *testing.T) {
 		"empty quotes":        {[]string{`""`}, core.ErrNoKey},
 		"a quote without end": {[]string{`"8e03`}, core.ErrInvalidKey},
 	} {
-		got, err := keypart.OfParts(test.parts)
+		got, err := keytext.OfParts(test.parts)
 		if !errors.Is(err, test.want) || got != "" {
 			t.Fatalf("%s: %q, %v", name, got, err)
 		}
@@ -48,7 +48,7 @@ func TestKeyOfParts(t *testing.T) {
 			t.Errorf("%s: the text is %q", name, text)
 		}
 	}
-	if _, err := keypart.OfParts(nil); err == nil {
+	if _, err := keytext.OfParts(nil); err == nil {
 		t.Error("no part is a key")
 	}
 }

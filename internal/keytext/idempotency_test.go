@@ -1,4 +1,4 @@
-package keypart_test
+package keytext_test
 
 import (
 	"errors"
@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 const uuid = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	longest := strings.Repeat("x", keypart.MaxLen)
+	longest := strings.Repeat("x", keytext.MaxLen)
 	for name, test := range map[string]struct {
 		line    string
 		want    string
@@ -45,7 +45,7 @@ func TestIdempotencyKey(t *testing.T) {
 		"escapes in a row":       {`"\\\"\\"`, `\"\`, nil},
 		"longest bare":           {longest, longest, nil},
 		"longest quoted":         {`"` + longest + `"`, longest, nil},
-		"longest, escaped":       {`"` + strings.Repeat(`\\`, keypart.MaxLen) + `"`, strings.Repeat(`\`, keypart.MaxLen), nil},
+		"longest, escaped":       {`"` + strings.Repeat(`\\`, keytext.MaxLen) + `"`, strings.Repeat(`\`, keytext.MaxLen), nil},
 
 		"empty":                    {"", "", core.ErrNoKey},
 		"blank":                    {" \t ", "", core.ErrNoKey},
@@ -90,7 +90,7 @@ func TestIdempotencyKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			key, err := keypart.IdempotencyKey([]string{test.line})
+			key, err := keytext.IdempotencyKey([]string{test.line})
 			check(t, key, err, test.want, test.wantErr)
 		})
 	}
@@ -107,9 +107,9 @@ func TestIdempotencyKeyErrorsAreDiscreet(t *testing.T) {
 		{`"secret"secret`},
 		{`"secret\s"`},
 		{"\"secret\x7f\""},
-		{"secret" + strings.Repeat("x", keypart.MaxLen)},
+		{"secret" + strings.Repeat("x", keytext.MaxLen)},
 	} {
-		if _, err := keypart.IdempotencyKey(lines); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := keytext.IdempotencyKey(lines); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", lines, err)
 		}
 	}
@@ -121,7 +121,7 @@ const bareCharacters = "!#$%&'()*+-./0123456789:<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[
 func TestIdempotencyKeyBareBytes(t *testing.T) {
 	t.Parallel()
 	for c := range 256 {
-		_, err := keypart.IdempotencyKey([]string{"a" + string([]byte{byte(c)}) + "b"})
+		_, err := keytext.IdempotencyKey([]string{"a" + string([]byte{byte(c)}) + "b"})
 		if want := c < 0x80 && strings.ContainsRune(bareCharacters, rune(c)); (err == nil) != want {
 			t.Errorf("%#x: %v", c, err)
 		}
@@ -145,7 +145,7 @@ func TestIdempotencyKeyLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			key, err := keypart.IdempotencyKey(test.lines)
+			key, err := keytext.IdempotencyKey(test.lines)
 			check(t, key, err, "", test.wantErr)
 		})
 	}
@@ -173,7 +173,7 @@ func TestIdempotencyKeyParameters(t *testing.T) {
 		";v=@": false, ";v=@1.5": false, ";v=@x": false, `;v=%"%C3"`: false, `;v=%"%c"`: false, `;v=%"`: false, ";v=%a": false,
 		";v=(a)": false, ";v=[": false, "\n": false, ";v\n": false,
 	} {
-		key, err := keypart.IdempotencyKey([]string{`"k"` + parameters})
+		key, err := keytext.IdempotencyKey([]string{`"k"` + parameters})
 		if ok != (err == nil && key == "k") || !ok && (key != "" || !errors.Is(err, core.ErrInvalidKey)) {
 			t.Errorf("%q: %q, %v", parameters, key, err)
 		}
@@ -200,7 +200,7 @@ func FuzzIdempotencyKey(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		parse := func(lines ...string) (string, error) { return keypart.IdempotencyKey(lines) }
+		parse := func(lines ...string) (string, error) { return keytext.IdempotencyKey(lines) }
 		key, err := parse(line)
 		if err != nil {
 			if key != "" || errors.Is(err, core.ErrNoKey) == errors.Is(err, core.ErrInvalidKey) {
@@ -208,7 +208,7 @@ func FuzzIdempotencyKey(f *testing.F) {
 			}
 			return
 		}
-		if key == "" || len(key) > keypart.MaxLen || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		if key == "" || len(key) > keytext.MaxLen || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
 			t.Fatalf("%q is the key %q", line, key)
 		}
 		if !field.MatchString(line) {

@@ -28,8 +28,8 @@ type Key = core.Key[echo.Context]
 //
 // Without core.WithWait a request is refused at once if another request holds its
 // lock: the middleware returns the error that WriteError describes, for the
-// application's HTTPErrorHandler. Otherwise the handler finds the lease with
-// FromContext, and in its request's context, which is cancelled if the lease is lost.
+// application's HTTPErrorHandler. Otherwise the handler finds the lease in its
+// request's context (core.LeaseFromContext), which is cancelled if the lease is lost.
 // The lock is freed when the handler returns, panics or ends its goroutine, and not
 // before, even if the client disconnects. If the lock is lost and the handler gives no
 // answer, the client gets lease_lost of core.RefusalOf instead of an empty 200: answers that
@@ -76,23 +76,4 @@ func Middleware(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFun
 func restore(c echo.Context, r *http.Request) {
 	httpkey.CopyParsedForm(c.Request(), r)
 	c.SetRequest(r)
-}
-
-// FromContext returns the lease under which a request runs, and false if there is
-// none. If a middleware locks several keys, it is the lease of the first key.
-func FromContext(c echo.Context) (*core.Lease, bool) {
-	if c.Request() == nil { // as in a context of e.AcquireContext
-		return nil, false
-	}
-	return core.LeaseFromContext(c.Request().Context())
-}
-
-// Leases returns the leases of all keys under which a request runs: one entry for each key
-// of the innermost Middleware, in the order of core.All. The entry of a key that returned
-// core.ErrSkip is nil. See core.LeasesFromContext.
-func Leases(c echo.Context) []*core.Lease {
-	if c.Request() == nil {
-		return nil
-	}
-	return core.LeasesFromContext(c.Request().Context())
 }

@@ -1,22 +1,22 @@
-package keypart
+package keytext
 
 import (
 	"fmt"
 	"reflect"
 	"strconv"
 
-	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // Value returns the key of a value that a middleware has stored for the handler: a string,
 // a fmt.Stringer, or an integer, named types included. The String method of a type has
 // precedence over its kind.
 //
-// No value, or a nil pointer, is core.ErrNoKey. A value of another type is a
-// core.ErrInvalidKey that names the type. Text checks the resulting text.
+// No value, or a nil pointer, is kind.ErrNoKey. A value of another type is a
+// kind.ErrInvalidKey that names the type. Text checks the resulting text.
 func Value(v any) (string, error) {
 	if isNil(v) {
-		return "", core.ErrNoKey
+		return "", kind.ErrNoKey
 	}
 	switch v := v.(type) {
 	case string:
@@ -37,11 +37,11 @@ func Value(v any) (string, error) {
 }
 
 // As returns the key of a value of type T, by the function get. No value, or a nil pointer,
-// is core.ErrNoKey, without a call of get. A value of another type is a core.ErrInvalidKey
+// is kind.ErrNoKey, without a call of get. A value of another type is a kind.ErrInvalidKey
 // that names the type. Text checks the result of get.
 func As[T any](v any, get func(T) string) (string, error) {
 	if isNil(v) {
-		return "", core.ErrNoKey
+		return "", kind.ErrNoKey
 	}
 	t, ok := v.(T)
 	if !ok {

@@ -1,4 +1,4 @@
-package keypart_test
+package keytext_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -27,7 +27,7 @@ func check(t *testing.T, key string, err error, want string, wantErr error) {
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	longest := strings.Repeat("x", keypart.MaxLen)
+	longest := strings.Repeat("x", keytext.MaxLen)
 	for name, test := range map[string]struct {
 		in      string
 		wantErr error
@@ -52,7 +52,7 @@ func TestText(t *testing.T) {
 			if test.wantErr != nil {
 				want = ""
 			}
-			key, err := keypart.Text(test.in)
+			key, err := keytext.Text(test.in)
 			check(t, key, err, want, test.wantErr)
 		})
 	}
@@ -74,7 +74,7 @@ func TestOnlyAcceptsExactlyOneText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			key, err := keypart.Only(test.in)
+			key, err := keytext.Only(test.in)
 			check(t, key, err, test.want, test.wantErr)
 		})
 	}
@@ -128,7 +128,7 @@ func TestValue(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			key, err := keypart.Value(test.in)
+			key, err := keytext.Value(test.in)
 			check(t, key, err, test.want, test.wantErr)
 		})
 	}
@@ -151,7 +151,7 @@ func TestAsAcceptsOnlyTheGivenType(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			key, err := keypart.As(test.in, func(u *user) string { return u.id })
+			key, err := keytext.As(test.in, func(u *user) string { return u.id })
 			check(t, key, err, test.want, test.wantErr)
 		})
 	}
@@ -159,20 +159,20 @@ func TestAsAcceptsOnlyTheGivenType(t *testing.T) {
 
 func TestAsConvertsToAnInterface(t *testing.T) {
 	t.Parallel()
-	key, err := keypart.As(level(1), fmt.Stringer.String)
+	key, err := keytext.As(level(1), fmt.Stringer.String)
 	check(t, key, err, "level-1", nil)
 }
 
 // An error names the wrong type, and contains nothing of the value.
 func TestErrorsNameTheType(t *testing.T) {
 	t.Parallel()
-	_, err := keypart.Value(map[string]string{"secret": "secret"})
+	_, err := keytext.Value(map[string]string{"secret": "secret"})
 	if text := err.Error(); !strings.Contains(text, "map[string]string") || strings.Contains(text, "secret") {
 		t.Errorf("Value: %s", text)
 	}
-	_, err = keypart.As(user{"secret"}, func(u *user) string { return u.id })
-	if text := err.Error(); !strings.Contains(text, "keypart_test.user") ||
-		!strings.Contains(text, "*keypart_test.user") || strings.Contains(text, "secret") {
+	_, err = keytext.As(user{"secret"}, func(u *user) string { return u.id })
+	if text := err.Error(); !strings.Contains(text, "keytext_test.user") ||
+		!strings.Contains(text, "*keytext_test.user") || strings.Contains(text, "secret") {
 		t.Errorf("As: %s", text)
 	}
 }
@@ -184,9 +184,9 @@ func FuzzText(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		key, err := keypart.Text(in)
+		key, err := keytext.Text(in)
 		switch {
-		case err == nil && (key != in || key == "" || len(key) > keypart.MaxLen):
+		case err == nil && (key != in || key == "" || len(key) > keytext.MaxLen):
 			t.Errorf("Text(%q) = %q", in, key)
 		case err == nil && strings.ContainsAny(key, "\x00\t\n\r\x1b\x7f\u0080\u009b"):
 			t.Errorf("Text(%q) lets a control character pass", in)

@@ -1,10 +1,10 @@
-package keypart_test
+package keytext_test
 
 import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 func TestIP(t *testing.T) {
@@ -27,7 +27,7 @@ func TestIP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			key, err := keypart.IP(test.in)
+			key, err := keytext.IP(test.in)
 			check(t, key, err, test.want, test.wantErr)
 		})
 	}

@@ -1,4 +1,4 @@
-package keypart_test
+package keytext_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/keypart"
+	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // All spellings of a host, with any port, are one key.
@@ -27,12 +27,12 @@ func TestHost(t *testing.T) {
 		"[::ffff:192.0.2.1]:80":    "192.0.2.1",
 		strings.Repeat("a", 512):   strings.Repeat("a", 512),
 	} {
-		if key, err := keypart.Host(host); key != want || err != nil {
+		if key, err := keytext.Host(host); key != want || err != nil {
 			t.Errorf("%q: %q, %v; want %q", host, key, err, want)
 		}
 	}
 	for _, host := range []string{"", ".", ":", ":443", ".:443"} {
-		if key, err := keypart.Host(host); key != "" || !errors.Is(err, core.ErrNoKey) {
+		if key, err := keytext.Host(host); key != "" || !errors.Is(err, core.ErrNoKey) {
 			t.Errorf("%q: %q, %v", host, key, err)
 		}
 	}
@@ -41,7 +41,7 @@ func TestHost(t *testing.T) {
 		"a:b", "a:80:80", "a:-1", "a:+1", "2001:db8::1", "::1", "[::1", "::1]", "[]", "[]:80", "[tenant.example]",
 		"[192.0.2.1]", "[::1]x", "[::1]:x", "x[::1]", "[[::1]]", "[::g]", strings.Repeat("a", 513),
 	} {
-		if key, err := keypart.Host(host); key != "" || !errors.Is(err, core.ErrInvalidKey) {
+		if key, err := keytext.Host(host); key != "" || !errors.Is(err, core.ErrInvalidKey) {
 			t.Errorf("%q: %q, %v", host, key, err)
 		}
 	}

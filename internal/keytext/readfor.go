@@ -1,4 +1,4 @@
-package keypart
+package keytext
 
 import "github.com/reqlock/reqlock/internal/bridge"
 

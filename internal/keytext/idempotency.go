@@ -1,10 +1,10 @@
-package keypart
+package keytext
 
 import (
 	"regexp"
 	"strings"
 
-	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // IdempotencyKey returns the key of an Idempotency-Key field, given all its lines
@@ -24,13 +24,13 @@ import (
 // an escape. So a value that begins with a quote is the first form or malformed, and a key
 // with a space needs the first form.
 //
-// No line, or an empty text in either form, is core.ErrNoKey. These are core.ErrInvalidKey:
+// No line, or an empty text in either form, is kind.ErrNoKey. These are kind.ErrInvalidKey:
 // several lines, even if all are equal; a key over MaxLen bytes (between the quotes,
 // without escapes); and a malformed field.
 func IdempotencyKey(lines []string) (string, error) {
 	switch len(lines) {
 	case 0:
-		return "", core.ErrNoKey
+		return "", kind.ErrNoKey
 	case 1:
 	default:
 		return "", Invalid("given %d times", len(lines))

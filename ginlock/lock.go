@@ -29,7 +29,7 @@ type Key = core.Key[*gin.Context]
 //
 // Without core.WithWait a request is refused at once if another request holds its
 // lock: the error goes to c.Error, the chain is aborted, and WriteError answers.
-// Otherwise the handlers find the lease with FromContext, and in c.Request.Context(),
+// Otherwise the handlers find the lease in c.Request.Context() (core.LeaseFromContext),
 // which is cancelled if the lease is lost. The lock is freed when the last handler
 // returns, panics or ends its goroutine, and not before, even if the client
 // disconnects. If the lock is lost and they give no answer, the client gets lease_lost
@@ -78,24 +78,4 @@ func Middleware(l *core.Locker, key Key, opts ...core.Option) gin.HandlerFunc {
 func restore(c *gin.Context, r *http.Request) {
 	httpkey.CopyParsedForm(c.Request, r)
 	c.Request = r
-}
-
-// FromContext returns the lease under which a request runs, and false if there is
-// none. If a middleware locks several keys, it is the lease of the first key. It does
-// not depend on the engine's ContextWithFallback.
-func FromContext(c *gin.Context) (*core.Lease, bool) {
-	if c.Request == nil { // as in a context of gin.CreateTestContext
-		return nil, false
-	}
-	return core.LeaseFromContext(c.Request.Context())
-}
-
-// Leases returns the leases of all keys under which a request runs: one entry for each key
-// of the innermost Middleware, in the order of core.All. The entry of a key that returned
-// core.ErrSkip is nil. See core.LeasesFromContext.
-func Leases(c *gin.Context) []*core.Lease {
-	if c.Request == nil {
-		return nil
-	}
-	return core.LeasesFromContext(c.Request.Context())
 }

@@ -67,7 +67,7 @@ func TestSkippedRequestRunsWithoutLock(t *testing.T) {
 	r := gin.New()
 	r.Use(ginlock.Middleware(locks.Locker, literal.When(writes)))
 	r.Any("/", func(c *gin.Context) {
-		if _, found := ginlock.FromContext(c); found {
+		if _, found := core.LeaseFromContext(c); found {
 			t.Error("there is a lease")
 		}
 		ok(c)
@@ -90,7 +90,7 @@ func TestMiddlewareLocksAllKeys(t *testing.T) {
 				t.Errorf("%s is free: %v", key, err)
 			}
 		}
-		if lease, _ := ginlock.FromContext(c); lease.Key() != "b" {
+		if lease, _ := core.LeaseFromContext(c); lease.Key() != "b" {
 			t.Errorf("the lease is that of %q", lease.Key())
 		}
 		ok(c)

@@ -1,4 +1,4 @@
-package keypart
+package keytext
 
 import (
 	"fmt"

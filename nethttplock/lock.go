@@ -73,26 +73,3 @@ func copyToOuter(locked, r *http.Request) {
 		r.Pattern = locked.Pattern
 	}
 }
-
-// FromContext returns the lease under which a request runs, and false if there is
-// none. If a middleware locks several keys, it is the lease of the first key.
-func FromContext(ctx context.Context) (*core.Lease, bool) { return core.LeaseFromContext(ctx) }
-
-// Leases returns the leases of all keys under which a request runs: one entry for each key
-// of the innermost Middleware, in the order of core.All. The entry of a key that returned
-// core.ErrSkip is nil. See core.LeasesFromContext.
-func Leases(ctx context.Context) []*core.Lease { return core.LeasesFromContext(ctx) }
-
-// WriteError answers a request that did not run. Middleware uses it without
-// WithErrorHandler, and an error handler can call it.
-//
-// The answer is the outcome of core.RefusalOf: its status, Retry-After in whole
-// seconds if a retry can help, and a problem document (RFC 9457) with the outcome's
-// code:
-//
-//	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
-//
-// If the client has disconnected, the answer is 499 without a body. An error that
-// core.RefusalOf does not know is 500 with the code "internal". No answer contains a
-// key, a token or the text of an error.
-func WriteError(w http.ResponseWriter, _ *http.Request, err error) { httpreply.Write(w, err) }

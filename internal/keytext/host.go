@@ -1,11 +1,11 @@
-package keypart
+package keytext
 
 import "strings"
 
 // Host checks the host of a request, and returns its one form as a key: a name in lower
 // case, without a port and without the dot at its end, or an IP address as IP returns it.
 //
-// An empty host is core.ErrNoKey. These are core.ErrInvalidKey: a host that is neither a
+// An empty host is kind.ErrNoKey. These are kind.ErrInvalidKey: a host that is neither a
 // name of letters, digits, hyphens, underscores and dots nor an IP address, and a port that
 // is not a number.
 func Host(host string) (string, error) {

@@ -1,11 +1,12 @@
-package keypart
+package keytext
 
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
-	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // OfParts returns the key that the Key of a middleware reads from a request with these
@@ -15,11 +16,11 @@ func OfParts(parts []string) (string, error) {
 	if len(parts) == 0 {
 		return "", errors.New("no part of the key is given")
 	}
-	keys := make([]core.Key[struct{}], len(parts))
+	var joined strings.Builder
 	for i, part := range parts {
 		key, err := partKey(part)
 		if err == nil && key == "" {
-			err = core.ErrNoKey
+			err = kind.ErrNoKey
 		}
 		if err != nil {
 			return "", &partError{i + 1, err}
@@ -27,10 +28,11 @@ func OfParts(parts []string) (string, error) {
 		if len(parts) == 1 {
 			return key, nil
 		}
-		keys[i] = core.Getter(func(struct{}) string { return key })
+		joined.WriteString(strconv.Itoa(len(key)))
+		joined.WriteByte(':')
+		joined.WriteString(key)
 	}
-	joined, err := core.Join(keys...).Read(struct{}{})
-	return joined.Raw(), err
+	return joined.String(), nil
 }
 
 // partKey returns the part of a key that the value makes.
@@ -49,11 +51,11 @@ type partError struct {
 
 // Error says which part is wrong, and why.
 func (e *partError) Error() string {
-	if errors.Is(e.err, core.ErrNoKey) {
+	if errors.Is(e.err, kind.ErrNoKey) {
 		return fmt.Sprintf("part %d of the key is empty", e.number)
 	}
-	return fmt.Sprintf("part %d of the key: %s", e.number, strings.TrimPrefix(e.err.Error(), core.ErrInvalidKey.Error()+": "))
+	return fmt.Sprintf("part %d of the key: %s", e.number, strings.TrimPrefix(e.err.Error(), kind.ErrInvalidKey.Error()+": "))
 }
 
-// Unwrap returns core.ErrNoKey or core.ErrInvalidKey.
+// Unwrap returns kind.ErrNoKey or kind.ErrInvalidKey.
 func (e *partError) Unwrap() error { return e.err }

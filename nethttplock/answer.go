@@ -1,0 +1,19 @@
+package nethttplock
+
+import (
+	"net/http"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
+)
+
+// NewAnswer returns an answer for core.Answered, for a route of any HTTP framework, with which an operator ends the unknown outcome
+// of a request. Copies of the request get the answer as if a handler had given it: a header
+// that an Idempotent does not replay is left out. replayed are the names that the route has in
+// core.WithReplayedHeaders. The caller may change header and body afterwards.
+//
+// The error says which argument is wrong: a status that is not of 200 to 999, a body with a
+// status that has none, or a name that is never replayed.
+func NewAnswer(status int, header http.Header, body []byte, replayed ...string) (core.Answer, error) {
+	return httpattempt.NewAnswer(self, status, header, body, replayed)
+}
