@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	"github.com/reqlock/reqlock/internal/adapter/annotated"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/annotated"
 )
 
 // Rules are the locks and the idempotency of methods, as their .proto files declare them. Annotated

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/reqlock/reqlock/internal/adapter/annotated"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/internal/annotated"
 	"github.com/reqlock/reqlock/internal/bridge"
 )
 

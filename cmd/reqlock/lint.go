@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/reqlock/reqlock/internal/adapter/annotated"
+	"github.com/reqlock/reqlock/internal/annotated"
 )
 
 // lint checks the services of a descriptor set.

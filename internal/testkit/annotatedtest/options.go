@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/reqlock/reqlock/internal/adapter/annotatedpb"
+	"github.com/reqlock/reqlock/internal/annotatedpb"
 )
 
 // Options returns the descriptor of a file that declares the options of methods and services. In

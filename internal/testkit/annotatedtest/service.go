@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/reqlock/reqlock/internal/adapter/annotatedpb"
+	"github.com/reqlock/reqlock/internal/annotatedpb"
 )
 
 // number is the number of the options.

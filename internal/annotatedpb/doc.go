@@ -7,5 +7,5 @@
 // test compares the two files.
 package annotatedpb
 
-//go:generate sh -c "sed -i '/^.. MethodRules/,$DOLLAR{d}' rules.proto && sed -n '/^.. MethodRules/,$DOLLAR{p}' ../../../annotations/reqlock/v1/annotations.proto >> rules.proto"
+//go:generate sh -c "sed -i '/^.. MethodRules/,$DOLLAR{d}' rules.proto && sed -n '/^.. MethodRules/,$DOLLAR{p}' ../../annotations/reqlock/v1/annotations.proto >> rules.proto"
 //go:generate protoc --go_out=. --go_opt=paths=source_relative rules.proto

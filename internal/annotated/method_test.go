@@ -7,7 +7,7 @@ import (
 	pb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/reqlock/reqlock/internal/adapter/annotated"
+	"github.com/reqlock/reqlock/internal/annotated"
 	"github.com/reqlock/reqlock/internal/testkit/annotatedtest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )

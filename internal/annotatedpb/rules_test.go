@@ -28,7 +28,7 @@ func messages(t *testing.T, file string) string {
 // The bytes of an annotation are read as these messages, so they must be the same messages.
 func TestTheMessagesAreThoseOfTheAnnotations(t *testing.T) {
 	t.Parallel()
-	annotations := filepath.Join("..", "..", "..", "annotations", "reqlock", "v1", "annotations.proto")
+	annotations := filepath.Join("..", "..", "annotations", "reqlock", "v1", "annotations.proto")
 	if messages(t, "rules.proto") != messages(t, annotations) {
 		t.Errorf("rules.proto has other messages than %s: run go generate here", annotations)
 	}

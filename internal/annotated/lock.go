@@ -8,7 +8,7 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/annotatedpb"
+	"github.com/reqlock/reqlock/internal/annotatedpb"
 )
 
 // A Lock is one key that a call locks.

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/annotatedpb"
 	"github.com/reqlock/reqlock/internal/adapter/fieldpath"
+	"github.com/reqlock/reqlock/internal/annotatedpb"
 )
 
 // A Part is one part of a key.

@@ -355,7 +355,7 @@ type Part_Metadata struct {
 }
 
 type Part_Source struct {
-	// source is the name of a key function in Go: see grpclock.Source. The identity of a client
+	// source is the name of a key in Go: see grpclock.Source. The identity of a client
 	// is such a source.
 	Source string `protobuf:"bytes,3,opt,name=source,proto3,oneof"`
 }
@@ -481,7 +481,7 @@ const file_rules_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x03(\v2 .reqlock.internal.annotated.PartR\x03key\x12\x1a\n" +
 	"\boptional\x18\x02 \x01(\bR\boptional\x12-\n" +
 	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x127\n" +
-	"\tretention\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tretentionB9Z7github.com/reqlock/reqlock/internal/adapter/annotatedpbb\x06proto3"
+	"\tretention\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tretentionB1Z/github.com/reqlock/reqlock/internal/annotatedpbb\x06proto3"
 
 var (
 	file_rules_proto_rawDescOnce sync.Once

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/annotatedpb"
+	"github.com/reqlock/reqlock/internal/annotatedpb"
 )
 
 // An Idempotent is the rule of a method whose calls run once for their key.
