@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/bridge"
 )
@@ -36,51 +35,28 @@ import (
 // services yet. For a service without protobuf, see core.Switch.
 func ByMethod(keys map[string]Key) Key {
 	registration.Must(self, len(keys) > 0, "ByMethod needs a method")
-	m := &methods{}
+	methods := &protomsg.Methods{}
 	for method, key := range keys {
-		m.add(method, key)
-	}
-	slices.Sort(m.unary)
-	slices.Sort(m.streams)
-	key := core.Switch((*Call).FullMethod, keys)
-	m.tags = len(adapter.Tags(key))
-	return adapter.Tag(key, m)
-}
-
-// methods are the methods of a ByMethod, and the tag of its key.
-type methods struct {
-	unary, streams []string
-	tags           int // how many tags before this one are those of its rows
-	// unaryLocked and streamsLocked say whether there is an interceptor for the unary
-	// methods, and one for the streams.
-	unaryLocked, streamsLocked atomic.Bool
-}
-
-// add adds a method. It panics if the key does not fit the method.
-func (m *methods) add(method string, key Key) {
-	descriptor := mustBeMethod(method)
-	registration.Must(self, bridge.AboutOf(key) != nil, fmt.Sprintf("ByMethod: %q has the zero Key", method))
-	if wrong := checkMessage(descriptor, key); wrong != nil {
-		panic(fmt.Sprintf("reqlock: grpclock: ByMethod: %q: %v", method, wrong))
-	}
-	if descriptor.IsStreamingClient() || descriptor.IsStreamingServer() {
-		m.streams = append(m.streams, method)
-	} else {
-		m.unary = append(m.unary, method)
-	}
-}
-
-// all returns the full names of the methods.
-func (m *methods) all() []string { return slices.Concat(m.unary, m.streams) }
-
-// byMethodsOf returns the methods of each ByMethod of which a key is made.
-func byMethodsOf(key Key) (found []*methods) {
-	for _, tag := range adapter.Tags(key) {
-		if m, ok := tag.(*methods); ok && !slices.Contains(found, m) {
-			found = append(found, m)
+		if isStream(method, key) {
+			methods.Streams = append(methods.Streams, method)
+		} else {
+			methods.Unary = append(methods.Unary, method)
 		}
 	}
-	return found
+	slices.Sort(methods.Unary)
+	slices.Sort(methods.Streams)
+	return protomsg.ByMethod(core.Switch((*Call).FullMethod, keys), methods)
+}
+
+// isStream reports whether a method of a ByMethod is a stream. It panics if the key does not fit the
+// method.
+func isStream(method string, key Key) bool {
+	descriptor := mustBeMethod(method)
+	registration.Must(self, bridge.AboutOf(key) != nil, fmt.Sprintf("ByMethod: %q has the zero Key", method))
+	if wrong := protomsg.Check(descriptor, key); wrong != nil {
+		panic(fmt.Sprintf("reqlock: grpclock: ByMethod: %q: %v", method, wrong))
+	}
+	return descriptor.IsStreamingClient() || descriptor.IsStreamingServer()
 }
 
 // mustBeMethod returns the method, and panics unless the program has it.

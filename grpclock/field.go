@@ -2,15 +2,14 @@ package grpclock
 
 import (
 	"fmt"
-	"reflect"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/adapter/fieldpath"
+	"github.com/reqlock/reqlock/internal/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/keytext"
 )
 
@@ -41,7 +40,7 @@ func Field[M proto.Message](path string) Key {
 		}
 		return fields.Key(m.ProtoReflect())
 	})
-	return adapter.Tag(describedField(path, key), readsMessage{reflect.TypeFor[M](), fits[M]})
+	return protomsg.Reads[M](describedField(path, key))
 }
 
 // describedField names a key that reads the field of a path in its errors.

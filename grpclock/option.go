@@ -3,6 +3,7 @@ package grpclock
 import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/bridge"
 )
@@ -47,7 +48,7 @@ type config struct {
 func configOf(l *core.Locker, key Key) *config {
 	c := &config{locks: l, key: key, bound: bridge.Bind(l, key).(*bridge.Bound[*Call])} //nolint:forcetypeassert // see bridge
 	c.onError, _ = errorHandler.Value(l)
-	c.byMethods = byMethodsOf(key)
+	c.byMethods = protomsg.MethodsOf(key)
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/reqlock/reqlock/internal/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/annotated"
 )
@@ -19,7 +20,7 @@ import (
 type Rules struct {
 	methods []*annotated.Method
 	sources map[string]Key
-	inCode  []*methods
+	inCode  []*protomsg.Methods
 	made    interceptorsMade
 }
 

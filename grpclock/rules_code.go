@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/reqlock/reqlock/internal/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/annotated"
 	"github.com/reqlock/reqlock/internal/bridge"
@@ -16,7 +17,7 @@ type RuleOption struct{ add func(*ruleCode) }
 // ruleCode is the code that rules refer to.
 type ruleCode struct {
 	sources map[string]Key
-	inCode  []*methods
+	inCode  []*protomsg.Methods
 	faults  []error
 }
 
@@ -55,7 +56,7 @@ func Source(name string, key Key) RuleOption {
 // for each method. A key without a ByMethod panics.
 func InCode(key Key) RuleOption {
 	registration.Must(self, bridge.AboutOf(key) != nil, "InCode needs a key")
-	byMethods := byMethodsOf(key)
+	byMethods := protomsg.MethodsOf(key)
 	registration.Must(self, len(byMethods) > 0, "InCode needs the key of a ByMethod")
 	return RuleOption{func(code *ruleCode) {
 		code.inCode = append(code.inCode, byMethods...)
@@ -66,7 +67,7 @@ func InCode(key Key) RuleOption {
 func (code *ruleCode) program() annotated.Program {
 	program := annotated.Program{Sources: slices.Sorted(maps.Keys(code.sources))}
 	for _, m := range code.inCode {
-		program.InCode = append(program.InCode, m.all()...)
+		program.InCode = append(program.InCode, m.All()...)
 	}
 	return program
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/annotated"
 	"github.com/reqlock/reqlock/internal/bridge"
 )
@@ -87,7 +88,7 @@ func (r *Rules) checkSource(m *annotated.Method, key Key, alone bool) error {
 	case about.Several:
 		return errors.New("the source is several keys of core.All: declare several locks")
 	}
-	return checkMessage(m.Descriptor, key)
+	return protomsg.Check(m.Descriptor, key)
 }
 
 // checkSources returns the mistakes of the sources.

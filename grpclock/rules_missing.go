@@ -35,10 +35,10 @@ func (r *Rules) warnOfMissing(l *core.Locker) {
 			}
 		}
 		for _, m := range r.inCode {
-			if m.unaryLocked.Load() || m.streamsLocked.Load() {
+			if m.HasInterceptor() {
 				continue // its interceptor reports what one of the two kinds lacks
 			}
-			for _, method := range m.all() {
+			for _, method := range m.All() {
 				adapter.Warn(l, missing{r, method, "InCode"}, self.Errorf("InCode names %s, which runs without a lock, because no interceptor has "+
 					"its ByMethod: make them with ServerOptions", method))
 			}

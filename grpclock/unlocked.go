@@ -4,27 +4,28 @@ import (
 	"sync"
 
 	"github.com/reqlock/reqlock/adapter"
+	"github.com/reqlock/reqlock/internal/adapter/protomsg"
 )
 
 // unlocked reports the methods of a ByMethod that run without a lock, because the server has
 // an interceptor for only one kind of method.
 type unlocked struct {
-	byMethods []*methods // those of the key of an interceptor
-	unaryOnly bool       // the interceptor is an IdempotentUnaryServerInterceptor
-	told      sync.Once  // done with the first call
+	byMethods []*protomsg.Methods // those of the key of an interceptor
+	unaryOnly bool                // the interceptor is an IdempotentUnaryServerInterceptor
+	told      sync.Once           // done with the first call
 }
 
 // locksUnary notes that there is an interceptor for the unary methods.
 func (u *unlocked) locksUnary() {
 	for _, m := range u.byMethods {
-		m.unaryLocked.Store(true)
+		m.UnaryLocked.Store(true)
 	}
 }
 
 // locksStreams notes that there is an interceptor for the streams.
 func (u *unlocked) locksStreams() {
 	for _, m := range u.byMethods {
-		m.streamsLocked.Store(true)
+		m.StreamsLocked.Store(true)
 	}
 }
 
@@ -34,15 +35,15 @@ func (c *config) warnOfUnlocked() {
 	c.told.Do(func() {
 		for _, m := range c.byMethods {
 			switch {
-			case m.streamsLocked.Load():
+			case m.StreamsLocked.Load():
 			case c.unaryOnly:
-				c.warnOf(m.streams, "the stream", "IdempotentUnaryServerInterceptor does not cover streams: "+
+				c.warnOf(m.Streams, "the stream", "IdempotentUnaryServerInterceptor does not cover streams: "+
 					"leave it out of this ByMethod, and lock it by ServerOptions with a ByMethod of its own")
 			default:
-				c.warnOf(m.streams, "the stream", "no StreamServerInterceptor has this ByMethod: make both interceptors with ServerOptions")
+				c.warnOf(m.Streams, "the stream", "no StreamServerInterceptor has this ByMethod: make both interceptors with ServerOptions")
 			}
-			if !m.unaryLocked.Load() {
-				c.warnOf(m.unary, "the unary method", "no UnaryServerInterceptor has this ByMethod: make both interceptors with ServerOptions")
+			if !m.UnaryLocked.Load() {
+				c.warnOf(m.Unary, "the unary method", "no UnaryServerInterceptor has this ByMethod: make both interceptors with ServerOptions")
 			}
 		}
 	})

@@ -45,6 +45,7 @@ var layers = map[string]string{
 	"internal/keytext":              "kind bridge",
 	"internal/adapter/registration": "core adapter bridge",
 	"internal/adapter/fieldpath":    "protobuf core keytext",
+	"internal/adapter/protomsg":     "protobuf core adapter",
 	"internal/adapter/httpkey":      "net/http core adapter keytext",
 	"internal/adapter/httpreply":    "net/http core adapter bridge httpkey",
 	"internal/adapter/httpattempt":  "net/http core adapter httpkey httpreply answer bridge keytext registration",
@@ -52,7 +53,7 @@ var layers = map[string]string{
 	"nethttplock": "net/http core adapter bridge httpattempt httpkey httpreply registration",
 	"ginlock":     "gin net/http core adapter bridge httpattempt httpkey httpreply keytext registration",
 	"echolock":    "echo net/http core adapter bridge httpattempt httpkey httpreply keytext registration",
-	"grpclock":    "grpc rpc protobuf core adapter annotated fieldpath answer bridge keytext registration",
+	"grpclock":    "grpc rpc protobuf core adapter annotated fieldpath protomsg answer bridge keytext registration",
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
 		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace net/http core",
 	"annotations/reqlockv1": "protobuf",
