@@ -44,7 +44,7 @@ fuzz: ## each fuzzer for 20 s, guided by coverage
 	done
 
 bench: ## what a lock and a middleware cost
-	go test -run '^$$' -bench . ./core ./nethttplock ./ginlock ./echolock ./grpclock
+	go test -run '^$$' -bench . ./core ./nethttplock ./ginlock ./echolock ./grpclock ./protolock
 
 faults: ## the short fault campaign: some minutes
 	cd tests/faults && go run . -short

@@ -22,7 +22,7 @@ func WithCaller(on bool) Option {
 const module = "github.com/reqlock/reqlock/"
 
 // adapters are the packages of middlewares.
-var adapters = [...]string{"nethttplock.", "ginlock.", "echolock.", "grpclock.", "adapter.", "internal/adapter/"}
+var adapters = [...]string{"nethttplock.", "ginlock.", "echolock.", "grpclock.", "protolock.", "adapter.", "internal/adapter/"}
 
 // caller returns the code that takes a lease, or "" without WithCaller.
 func (l *Locker) caller() string {

@@ -39,11 +39,6 @@ func BenchmarkUnary(b *testing.B) {
 	b.Run("skipped", func(b *testing.B) {
 		serve(b, grpclock.UnaryServerInterceptor(lockbench.Locker(b, "127.0.0.1:1"), failing(core.ErrSkip)))
 	})
-	a := annotate(b, "", map[string]string{"Transfer": `lock { key { field: "account.id" } }`})
-	rules := grpclock.Annotated(a.descs())
-	b.Run("skipped by annotation", func(b *testing.B) { // this method has none
-		serve(b, rules.Unary(lockbench.Locker(b, "127.0.0.1:1")))
-	})
 	b.Run("skipped by method", func(b *testing.B) {
 		serve(b, grpclock.UnaryServerInterceptor(lockbench.Locker(b, "127.0.0.1:1"), others))
 	})
@@ -54,13 +49,6 @@ func BenchmarkUnary(b *testing.B) {
 	b.Run("redis/by method", func(b *testing.B) {
 		listed := grpclock.ByMethod(map[string]grpclock.Key{pb.Bank_Transfer_FullMethodName: field})
 		serve(b, grpclock.UnaryServerInterceptor(lockbench.Locker(b, redis), listed))
-	})
-	b.Run("redis/annotated", func(b *testing.B) {
-		annotated := rules.Unary(lockbench.Locker(b, redis))
-		info := &grpc.UnaryServerInfo{FullMethod: a.method("Transfer")}
-		serve(b, func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-			return annotated(ctx, m, info, next)
-		})
 	})
 }
 

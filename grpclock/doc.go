@@ -38,7 +38,7 @@
 //
 // # Rules in the .proto file
 //
-// Methods can declare their locks and their idempotency in their .proto file, and Annotated
+// Methods can declare their locks and their idempotency in their .proto file, and package protolock
 // makes the interceptors of these rules: see [annotations].
 //
 // # Where to put it

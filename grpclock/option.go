@@ -48,7 +48,9 @@ type config struct {
 func configOf(l *core.Locker, key Key) *config {
 	c := &config{locks: l, key: key, bound: bridge.Bind(l, key).(*bridge.Bound[*Call])} //nolint:forcetypeassert // see bridge
 	c.onError, _ = errorHandler.Value(l)
-	c.byMethods = protomsg.MethodsOf(key)
+	if declared, _ := protomsg.Declared.Value(l); !declared {
+		c.byMethods = protomsg.MethodsOf(key)
+	}
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/adapter/registration"
 	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/keytext"
@@ -77,7 +78,8 @@ func idempotencyOf(l *core.Locker) (idempotency, error) {
 	if unknown, isSet := unknownSetting.Value(l); isSet {
 		i.unknown = unknown
 	}
-	if names := set.OptionalKey; len(names) > 0 {
+	declared, _ := protomsg.Declared.Value(l)
+	if names := set.OptionalKey; len(names) > 0 && !declared {
 		i.optional = func(c *Call) bool {
 			return !slices.ContainsFunc(names, func(name string) bool { return hasMetadata(c, name) })
 		}

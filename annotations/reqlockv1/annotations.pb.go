@@ -1,5 +1,5 @@
 // The locks of a gRPC method and its idempotency, declared beside the method. The package
-// github.com/reqlock/reqlock/grpclock reads them: see grpclock.Annotated.
+// github.com/reqlock/reqlock/protolock reads them: see protolock.New.
 //
 //   import "reqlock/v1/annotations.proto";
 //
@@ -367,7 +367,7 @@ type Part_Metadata struct {
 }
 
 type Part_Source struct {
-	// source is the name of a key in Go: see grpclock.Source. The identity of a client is
+	// source is the name of a key in Go: see protolock.Source. The identity of a client is
 	// such a source.
 	Source string `protobuf:"bytes,3,opt,name=source,proto3,oneof"`
 }

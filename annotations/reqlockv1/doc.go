@@ -1,6 +1,6 @@
 // Package reqlockv1 is the Go code of reqlock/v1/annotations.proto: the options by which a
 // .proto file declares the locks and the idempotency of its methods. Generated code of such a
-// file imports it. grpclock.Annotated reads the options.
+// file imports it. protolock.New reads the options.
 //
 // The package is in a module of its own, which requires only google.golang.org/protobuf, since
 // all clients of an annotated service import it.

@@ -22,8 +22,8 @@ func (f *lintFlags) parse(args []string, out, problems io.Writer) error {
 	flags.SetOutput(problems)
 	flags.Usage = func() {} // printed below
 	flags.StringVar(&f.set, "descriptor_set", "", "the compiled descriptor set `FILE`, with its imports")
-	flags.Func("source", "the `NAME` of a grpclock.Source of the program; without this flag, all names are accepted", appendTo(&f.sources))
-	flags.Func("in_code", "the full name of a `METHOD` of grpclock.InCode, /pkg.Service/Method", appendTo(&f.inCode))
+	flags.Func("source", "the `NAME` of a protolock.Source of the program; without this flag, all names are accepted", appendTo(&f.sources))
+	flags.Func("in_code", "the full name of a `METHOD` of protolock.InCode, /pkg.Service/Method", appendTo(&f.inCode))
 	flags.BoolVar(&f.table, "table", false, "print the table of all rules")
 	err := flags.Parse(args)
 	switch {

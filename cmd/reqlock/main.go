@@ -11,10 +11,10 @@
 //
 // A tool has the version of reqlock in go.mod, which is that of the server. (go run has it, too,
 // but exits with 1 where the command exits with 2.) The flags are the parts of the rules that
-// the file does not have: each --source is a grpclock.Source, and each --in_code a method of
-// grpclock.InCode, "/pkg.Service/Method".
+// the file does not have: each --source is a protolock.Source, and each --in_code a method of
+// protolock.InCode, "/pkg.Service/Method".
 //
-// lint prints each mistake on a line, as grpclock.AnnotatedErr returns them. The exit status is 0
+// lint prints each mistake on a line, as protolock.New returns them. The exit status is 0
 // if there is no mistake, 1 if there are mistakes, and 2 if lint could not check the file.
 package main
 

@@ -13,18 +13,19 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/grpc/bank/v1"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/protolock"
 )
 
 // rulesOfBank returns the rules that bank.proto declares. It panics if one of them does
 // not fit its method. Who the user is cannot be written there.
-func rulesOfBank() *grpclock.Rules {
-	return grpclock.Annotated([]*grpc.ServiceDesc{&pb.Bank_ServiceDesc},
-		grpclock.Source("user", grpclock.ContextValue(userKey{})))
+func rulesOfBank() *protolock.Rules {
+	return protolock.Must(protolock.New([]*grpc.ServiceDesc{&pb.Bank_ServiceDesc},
+		protolock.Source("user", grpclock.ContextValue(userKey{}))))
 }
 
 // newServer returns the server of a bank. Authentication and permission come
 // first, then the lock, then the handler.
-func newServer(locks *core.Locker, rules *grpclock.Rules, b *bank) *grpc.Server {
+func newServer(locks *core.Locker, rules *protolock.Rules, b *bank) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(authenticate, mayUse),
 		grpc.ChainStreamInterceptor(authenticateStream),

@@ -161,7 +161,7 @@ type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// key has the parts of the key. Several parts are joined, as core.Join does.
 	Key []*Part `protobuf:"bytes,1,rep,name=key,proto3" json:"key,omitempty"`
-	// name is written before the key, as core.Named does: account 42 and user 42 are two locks.
+	// name is written before the key, as Named does in Go: account 42 and user 42 are two locks.
 	// Rules with the same name and key exclude each other. Events have the name, too.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// wait is how long a call waits for its locks. One wait covers all locks of the method, so
@@ -355,8 +355,8 @@ type Part_Metadata struct {
 }
 
 type Part_Source struct {
-	// source is the name of a key in Go: see grpclock.Source. The identity of a client
-	// is such a source.
+	// source is the name of a key in Go: see protolock.Source. The identity of a client is
+	// such a source.
 	Source string `protobuf:"bytes,3,opt,name=source,proto3,oneof"`
 }
 

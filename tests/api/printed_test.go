@@ -23,6 +23,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/nethttplock"
+	"github.com/reqlock/reqlock/protolock"
 )
 
 // secret is a part of each key and each stored answer.
@@ -171,10 +172,11 @@ func samplesOf(t *testing.T) map[string][]any {
 		"locktest.Locks":   {locks},
 		"locktest.Process": {locks.Process()},
 
-		"grpclock.Call":       {grpclock.NewCall(running.Lease().Context(), "/bank/Pay", wrapperspb.String(secret))},
-		"grpclock.Failure":    {grpclock.Failure{Err: busy}},
-		"grpclock.Rule":       {grpclock.Rule{}},
-		"grpclock.RuleOption": {grpclock.Source("user", grpclock.Literal(key))},
-		"grpclock.Rules":      {&grpclock.Rules{}},
+		"grpclock.Call":    {grpclock.NewCall(running.Lease().Context(), "/bank/Pay", wrapperspb.String(secret))},
+		"grpclock.Failure": {grpclock.Failure{Err: busy}},
+
+		"protolock.Rule":   {protolock.Rule{}},
+		"protolock.Option": {protolock.Source("user", grpclock.Literal(key))},
+		"protolock.Rules":  {&protolock.Rules{}},
 	}
 }

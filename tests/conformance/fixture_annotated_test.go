@@ -14,6 +14,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/annotatedtest"
+	"github.com/reqlock/reqlock/protolock"
 )
 
 func overAnnotatedUnary() *framework {
@@ -32,7 +33,7 @@ func overAnnotations(name string, of *framework, kind callKind) *framework {
 	f.serve = func(t *testing.T, locks *core.Locker, r route) server {
 		declared, sources := annotate(t, r)
 		desc := annotatedtest.Desc(pb.TestService_ServiceDesc, declared)
-		rules := grpclock.Annotated([]*grpc.ServiceDesc{desc}, sources...)
+		rules := protolock.Must(protolock.New([]*grpc.ServiceDesc{desc}, sources...))
 		var options []core.Option
 		if n := len(r.locks); n > 0 {
 			inner := r.locks[n-1]
@@ -40,8 +41,8 @@ func overAnnotations(name string, of *framework, kind callKind) *framework {
 			options = ofGRPC.options(inner)
 			r.locks = r.locks[:n-1]
 		}
-		unary := append(byOriginalUnary(unaryChain(locks, r)), rules.Unary(locks, options...))
-		stream := append(byOriginalStream(streamChain(locks, r)), rules.Stream(locks, options...))
+		unary := append(byOriginalUnary(unaryChain(locks, r)), rules.UnaryServerInterceptor(locks, options...))
+		stream := append(byOriginalStream(streamChain(locks, r)), rules.StreamServerInterceptor(locks, options...))
 		s := listenServices(t, kind, func(s *grpc.Server) { s.RegisterService(desc, grpcService{r: r}) },
 			grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(stream...))
 		s.TestServiceClient = pb.NewTestServiceClient(annotatedtest.Conn(s.conn, pb.TestService_ServiceDesc, declared))
@@ -55,7 +56,7 @@ var copies atomic.Int64
 
 // annotate returns a copy of the service with the innermost lock of a route in its annotations,
 // and the key functions that the annotations name.
-func annotate(t *testing.T, r route) (protoreflect.ServiceDescriptor, []grpclock.RuleOption) {
+func annotate(t *testing.T, r route) (protoreflect.ServiceDescriptor, []protolock.Option) {
 	t.Helper()
 	n := copies.Add(1)
 	s := annotatedtest.Service{
@@ -63,12 +64,12 @@ func annotate(t *testing.T, r route) (protoreflect.ServiceDescriptor, []grpclock
 		File: fmt.Sprintf("route%d/route.proto", n), Package: fmt.Sprintf("route%d", n),
 	}
 	var rules strings.Builder
-	var sources []grpclock.RuleOption
+	var sources []protolock.Option
 	if len(r.locks) > 0 {
 		for i, k := range r.locks[len(r.locks)-1].keys {
 			source := fmt.Sprintf("source%d", i)
 			rules.WriteString(ruleOf(k, source))
-			sources = append(sources, grpclock.Source(source, sourceOf(k)))
+			sources = append(sources, protolock.Source(source, sourceOf(k)))
 		}
 		s.Methods = map[string]string{}
 		for _, method := range []string{"UnaryCall", "StreamingOutputCall", "FullDuplexCall"} {

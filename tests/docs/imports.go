@@ -19,7 +19,7 @@ var importable = []string{
 	"testing", "testing/synctest", "time",
 
 	module + "/core", module + "/core/locktest", module + "/echolock", module + "/ginlock", module + "/grpclock",
-	module + "/nethttplock", module + "/otellock",
+	module + "/nethttplock", module + "/otellock", module + "/protolock",
 
 	"github.com/bsm/redislock", "github.com/gin-gonic/gin", "github.com/labstack/echo/v4/middleware",
 	"github.com/redis/rueidis", "github.com/redis/rueidis/rueidislock", "google.golang.org/genproto/googleapis/rpc/errdetails",

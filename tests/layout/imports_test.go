@@ -11,7 +11,7 @@ import (
 )
 
 // layers has a row for each package of the product, with all that it imports. Imports go
-// one way: adapters -> adapter -> core -> {engine, redis/*} -> store. In redis: {readiness, quorumstore} ->
+// one way: protolock -> adapters -> adapter -> core -> {engine, redis/*} -> store. In redis: {readiness, quorumstore} ->
 // redisstore -> {pipeline, pubsub} -> command -> {keyspace, script, topology}.
 //
 // A row names packages of this repository by the last part of their paths, and other modules as
@@ -40,7 +40,7 @@ var layers = map[string]string{
 	"adapter":       "core bridge",
 
 	"internal/annotatedpb":          "protobuf",
-	"internal/annotated":            "protobuf core adapter annotatedpb fieldpath",
+	"internal/annotated":            "protobuf core adapter annotatedpb bridge fieldpath",
 	"internal/answer":               "net/http",
 	"internal/keytext":              "kind bridge",
 	"internal/adapter/registration": "core adapter bridge",
@@ -53,7 +53,8 @@ var layers = map[string]string{
 	"nethttplock": "net/http core adapter bridge httpattempt httpkey httpreply registration",
 	"ginlock":     "gin net/http core adapter bridge httpattempt httpkey httpreply keytext registration",
 	"echolock":    "echo net/http core adapter bridge httpattempt httpkey httpreply keytext registration",
-	"grpclock":    "grpc rpc protobuf core adapter annotated fieldpath protomsg answer bridge keytext registration",
+	"grpclock":    "grpc rpc protobuf core adapter fieldpath protomsg answer bridge keytext registration",
+	"protolock":   "grpc protobuf core adapter grpclock annotated protomsg",
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
 		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace net/http core",
 	"annotations/reqlockv1": "protobuf",

@@ -1,4 +1,4 @@
-package grpclock_test
+package protolock_test
 
 import (
 	"context"
@@ -19,10 +19,11 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/protolock"
 )
 
 // all returns all lines of a table.
-func all(r *grpclock.Rules) (lines []string) {
+func all(r *protolock.Rules) (lines []string) {
 	for rule := range r.All() {
 		lines = append(lines, rule.String())
 	}
@@ -40,19 +41,18 @@ func TestAnnotatedMethodsLockTheirKeys(t *testing.T) {
 		"Deposit":  `lock { key { field: "account.id" } }`,
 		"Balance":  `unlocked: true`,
 	})
-	tenant := grpclock.Source("tenant", grpclock.Literal("acme"))
-	rules := grpclock.Annotated(a.descs(), tenant)
+	tenant := protolock.Source("tenant", grpclock.Literal("acme"))
+	rules := protolock.Must(protolock.New(a.descs(), tenant))
 	var keys [][]string
 	b := &bank{
-		transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
+		transfer: func(ctx context.Context, _ *pb.TransferRequest) (*pb.TransferReply, error) {
 			var held []string
 			for _, lease := range core.LeasesFromContext(ctx) {
 				held = append(held, lease.Key())
 			}
 			keys = append(keys, held)
-			return nil
+			return &pb.TransferReply{}, nil
 		},
-		deposit: func(s depositServer) error { _, err := sum(s); return err },
 	}
 	client := serveAnnotated(t, b, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
 
@@ -75,7 +75,7 @@ func TestAnnotatedMethodsLockTheirKeys(t *testing.T) {
 	if !strings.Contains(err.Error(), `the field "payee.id"`) {
 		t.Errorf("the refusal %q does not name the field", err)
 	}
-	_, err = deposit(within(t), client, 1)
+	err = deposit(within(t), client)
 	wantCode(t, err, codes.Aborted)
 	_, err = client.Balance(within(t), &pb.BalanceRequest{Account: &pb.Account{Id: theKey}})
 	wantCode(t, err, codes.OK)
@@ -90,12 +90,12 @@ func TestAnnotatedKeyIsThatOfCode(t *testing.T) {
 	a := annotate(t, "", map[string]string{
 		"Transfer": `lock { name: "account" key { source: "tenant" } key { metadata: "x-account" } key { literal: "l" } }`,
 	})
-	rules := grpclock.Annotated(a.descs(), grpclock.Source("tenant", grpclock.Literal("acme")))
+	rules := protolock.Must(protolock.New(a.descs(), protolock.Source("tenant", grpclock.Literal("acme"))))
 	var key string
-	client := serveAnnotated(t, &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) error {
+	client := serveAnnotated(t, &bank{transfer: func(ctx context.Context, _ *pb.TransferRequest) (*pb.TransferReply, error) {
 		lease, _ := core.LeaseFromContext(ctx)
 		key = lease.Key()
-		return nil
+		return &pb.TransferReply{}, nil
 	}}, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
 	_, err := client.Transfer(metadata.AppendToOutgoingContext(within(t), "x-account", "42"), transferOf(""))
 	if wantCode(t, err, codes.OK); key != "account:4:acme2:421:l" {
@@ -109,24 +109,21 @@ func TestAnnotatedStreamWaitsForItsFirstMessage(t *testing.T) {
 	t.Parallel()
 	locks, _ := adaptertest.Locker(t)
 	a := annotate(t, "", map[string]string{"Deposit": `lock { key { literal: "l" } } lock { key { source: "account" } }`})
-	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", core.KeyOf(func(c *grpclock.Call) (string, error) {
+	rules := protolock.Must(protolock.New(a.descs(), protolock.Source("account", core.KeyOf(func(c *grpclock.Call) (string, error) {
 		key, err := accountOf.Read(c)
 		if err != nil {
 			return "none", nil //nolint:nilerr // the mistake that the test is about
 		}
 		return key.Raw(), nil
-	})))
+	}))))
 	var keys []string
 	client := serveAnnotated(t, &bank{deposit: func(s depositServer) error {
-		if _, err := sum(s); err != nil {
-			return err
-		}
 		for _, lease := range core.LeasesFromContext(s.Context()) {
 			keys = append(keys, lease.Key())
 		}
 		return s.SendAndClose(&pb.BalanceReply{})
 	}}, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
-	_, err := deposit(within(t), client, 1)
+	err := deposit(within(t), client)
 	wantCode(t, err, codes.OK)
 	if want := []string{"l", theKey}; !slices.Equal(keys, want) {
 		t.Errorf("the handler holds %q, want %q", keys, want)
@@ -150,17 +147,16 @@ func TestSettingsOfAMethodOverrideThoseOfItsService(t *testing.T) {
 	without := annotate(t, ``, map[string]string{
 		"Transfer": lock(``), "Settle": lock(`wait { seconds: 60 }`), "Deposit": lock(`wait { seconds: 60 }`),
 	})
-	rules := grpclock.Annotated([]*grpc.ServiceDesc{with.desc, without.desc})
+	rules := protolock.Must(protolock.New([]*grpc.ServiceDesc{with.desc, without.desc}))
 	var ttls []time.Duration
 	banks := serveAnnotated(t, &bank{
-		transfer: func(ctx context.Context, m *pb.TransferRequest) error {
+		transfer: func(ctx context.Context, m *pb.TransferRequest) (*pb.TransferReply, error) {
 			left, err := rdb.PTTL(ctx, "reqlock:"+m.GetAccount().GetId()).Result()
 			if m.GetAccount().GetId() != theKey {
 				ttls = append(ttls, left.Round(10*time.Second))
 			}
-			return err
+			return &pb.TransferReply{}, err
 		},
-		deposit: func(s depositServer) error { _, err := sum(s); return err },
 	}, []annotatedBank{with, without}, rules.ServerOptions(locks, core.WithTTL(30*time.Second))...)
 	for _, client := range banks {
 		_, err := client.Transfer(within(t), transferOf("free"))
@@ -181,9 +177,9 @@ func TestSettingsOfAMethodOverrideThoseOfItsService(t *testing.T) {
 	var calls sync.WaitGroup
 	for name, call := range map[string]func() error{
 		"of the service":            func() error { _, err := banks[0].Transfer(within(t), transferOf(theKey)); return err },
-		"of the service, a stream":  func() error { _, err := deposit(within(t), banks[0], 1); return err },
+		"of the service, a stream":  func() error { return deposit(within(t), banks[0]) },
 		"of the method":             func() error { _, err := banks[1].Settle(within(t), transferOf(theKey)); return err },
-		"of the method of a stream": func() error { _, err := deposit(within(t), banks[1], 1); return err },
+		"of the method of a stream": func() error { return deposit(within(t), banks[1]) },
 	} {
 		calls.Go(func() {
 			if err := call(); reasonOf(err) != "" {
@@ -204,7 +200,7 @@ func TestAllRulesAreListed(t *testing.T) {
 		"Balance":  `unlocked: true`,
 	})
 	inCode := grpclock.ByMethod(map[string]grpclock.Key{a.method("Settle"): literal, a.method("Deposit"): literal})
-	rules := grpclock.Annotated(a.descs(), grpclock.InCode(inCode))
+	rules := protolock.Must(protolock.New(a.descs(), protolock.InCode(inCode)))
 	want := []string{
 		a.method("Balance") + `: unlocked`,
 		a.method("Transfer") + `: lock account: field "account.id": wait 1s`,
@@ -229,7 +225,7 @@ func TestAllRulesAreListed(t *testing.T) {
 // A service without any annotation is no mistake, but all its methods are undeclared.
 func TestServiceWithoutAnnotationsIsUndeclared(t *testing.T) {
 	t.Parallel()
-	rules := grpclock.Annotated([]*grpc.ServiceDesc{&healthpb.Health_ServiceDesc})
+	rules := protolock.Must(protolock.New([]*grpc.ServiceDesc{&healthpb.Health_ServiceDesc}))
 	if got := rules.Undeclared(); !slices.Contains(got, healthpb.Health_Check_FullMethodName) || len(got) != len(all(rules)) {
 		t.Errorf("undeclared are %q of %q", got, all(rules))
 	}

@@ -1,4 +1,4 @@
-package grpclock_test
+package protolock_test
 
 import (
 	"fmt"
@@ -44,11 +44,11 @@ func (a annotatedBank) descs() []*grpc.ServiceDesc { return []*grpc.ServiceDesc{
 // serveAnnotated serves copies of the bank, and returns a client of each.
 func serveAnnotated(t *testing.T, b *bank, banks []annotatedBank, opts ...grpc.ServerOption) []pb.BankClient {
 	t.Helper()
-	conn := dial(t, listenTo(t, func(s *grpc.Server) {
+	conn := connect(t, func(s *grpc.Server) {
 		for _, a := range banks {
 			s.RegisterService(a.desc, b)
 		}
-	}, opts...), plaintext)
+	}, opts...)
 	clients := make([]pb.BankClient, len(banks))
 	for i, a := range banks {
 		clients[i] = pb.NewBankClient(annotatedtest.Conn(conn, pb.Bank_ServiceDesc, a))

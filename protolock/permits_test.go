@@ -1,4 +1,4 @@
-package grpclock_test
+package protolock_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/protolock"
 )
 
 // Permits and shared locks are those of core: a call runs beside others if its rule allows.
@@ -20,7 +21,7 @@ func TestAnnotatedPermitsAndSharedLocks(t *testing.T) {
 		"Transfer": `lock { name: "permits" key { field: "account.id" } permits: 2 }`,
 		"Settle":   `lock { name: "shared" key { field: "account.id" } shared: true }`,
 	})
-	client := serveAnnotated(t, &bank{}, []annotatedBank{a}, grpclock.Annotated(a.descs()).ServerOptions(locks)...)[0]
+	client := serveAnnotated(t, &bank{}, []annotatedBank{a}, protolock.Must(protolock.New(a.descs())).ServerOptions(locks)...)[0]
 	transfer := func() error { _, err := client.Transfer(within(t), transferOf("42")); return err }
 	settle := func() error { _, err := client.Settle(within(t), transferOf("42")); return err }
 	for name, test := range map[string]struct {
@@ -64,7 +65,7 @@ func TestSourceThatSharesAPartIsRefused(t *testing.T) {
 		{literal.Shared(), map[string]string{"Transfer: lock 1": shares, "Settle: idempotent": shares}},
 		{core.All(literal), map[string]string{"Transfer: lock 1": several, "Settle: idempotent": several, "Balance: lock 1": several}},
 	} {
-		_, err := grpclock.AnnotatedErr(a.descs(), grpclock.Source("account", test.key))
+		_, err := protolock.New(a.descs(), protolock.Source("account", test.key))
 		if err == nil || strings.Count(err.Error(), "\n") != len(test.want)-1 {
 			t.Fatalf("%v: got %v", test.key, err)
 		}

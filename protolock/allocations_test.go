@@ -1,4 +1,4 @@
-package grpclock_test
+package protolock_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/protolock"
 )
 
 // A call allocates as much by a rule as by code: views and keys are made at the start. A
@@ -21,10 +22,10 @@ func TestRulesAllocateNoMoreThanCode(t *testing.T) { //nolint:paralleltest // Al
 	}
 	locks := adaptertest.UnusedLocker(t)
 	a := annotate(t, `ttl { seconds: 5 }`, map[string]string{"Transfer": `lock { name: "account" key { source: "account" } wait { seconds: 2 } }`})
-	account := failing(core.ErrSkip).Named("account") // up to the lock, without it
-	rules := grpclock.Annotated(a.descs(), grpclock.Source("account", failing(core.ErrSkip)))
-	byRule := rules.Unary(locks)
-	byCode := grpclock.UnaryServerInterceptor(locks, account)
+	skip := core.KeyOf(func(*grpclock.Call) (string, error) { return "", core.ErrSkip }) // up to the lock, without it
+	rules := protolock.Must(protolock.New(a.descs(), protolock.Source("account", skip)))
+	byRule := rules.UnaryServerInterceptor(locks)
+	byCode := grpclock.UnaryServerInterceptor(locks, skip.Named("account"))
 	allocations := func(interceptor grpc.UnaryServerInterceptor, method string) float64 {
 		info := &grpc.UnaryServerInfo{FullMethod: method}
 		handler := func(context.Context, any) (any, error) { return nil, nil }

@@ -1,4 +1,4 @@
-package grpclock_test
+package protolock_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/protolock"
 )
 
 // An idempotent call runs once for its key. If the key is optional, a call without any of the
@@ -25,9 +26,9 @@ func TestAnnotatedIdempotentCalls(t *testing.T) {
 		"Transfer": `idempotent { key { source: "user" } key { field: "payee.id" } optional: true }`,
 		"Settle":   `idempotent { key { source: "user" } key { metadata: "idempotency-key" } key { field: "payee.id" } optional: true }`,
 	})
-	rules := grpclock.Annotated(a.descs(), grpclock.Source("user", grpclock.Metadata("x-user")))
+	rules := protolock.Must(protolock.New(a.descs(), protolock.Source("user", grpclock.Metadata("x-user"))))
 	var runs atomic.Int64
-	b := &bank{reply: func(context.Context, *pb.TransferRequest) (*pb.TransferReply, error) {
+	b := &bank{transfer: func(context.Context, *pb.TransferRequest) (*pb.TransferReply, error) {
 		return &pb.TransferReply{Cents: runs.Add(1)}, nil
 	}}
 	client := serveAnnotated(t, b, []annotatedBank{a}, rules.ServerOptions(locks)...)[0]
@@ -80,9 +81,13 @@ func TestAnnotatedIdempotencyKeyHasTwoForms(t *testing.T) {
 	locks, _ := adaptertest.Locker(t)
 	a := annotate(t, "", map[string]string{"Transfer": `idempotent { key { metadata: "Idempotency-Key" } }`})
 	var runs atomic.Int32
-	client := serveAnnotated(t, counted(&runs, nil), []annotatedBank{a}, grpclock.Annotated(a.descs()).ServerOptions(locks)...)[0]
+	b := &bank{transfer: func(context.Context, *pb.TransferRequest) (*pb.TransferReply, error) {
+		runs.Add(1)
+		return &pb.TransferReply{}, nil
+	}}
+	client := serveAnnotated(t, b, []annotatedBank{a}, protolock.Must(protolock.New(a.descs())).ServerOptions(locks)...)[0]
 	for _, key := range []string{"k", `"k"`} {
-		_, err := client.Transfer(marked(t, key), transferOf("42"))
+		_, err := client.Transfer(metadata.AppendToOutgoingContext(within(t), "idempotency-key", key), transferOf("42"))
 		wantCode(t, err, codes.OK)
 	}
 	if n := runs.Load(); n != 1 {
@@ -98,9 +103,9 @@ func TestAnnotatedRetentionOverridesTheOption(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t)
 	a := annotate(t, "", map[string]string{"Transfer": `idempotent { key { field: "account.id" } retention { seconds: 600 } }`})
-	rules := grpclock.Annotated(a.descs())
+	rules := protolock.Must(protolock.New(a.descs()))
 	client := serveAnnotated(t, &bank{}, []annotatedBank{a},
-		grpc.ChainUnaryInterceptor(rules.Idempotent(locks, core.WithRetention(time.Hour))))[0]
+		grpc.ChainUnaryInterceptor(rules.IdempotentUnaryServerInterceptor(locks, core.WithRetention(time.Hour))))[0]
 	_, err := client.Transfer(within(t), transferOf("42"))
 	wantCode(t, err, codes.OK)
 	records, err := rdb.Keys(t.Context(), "*").Result()
@@ -110,4 +115,15 @@ func TestAnnotatedRetentionOverridesTheOption(t *testing.T) {
 	if left := rdb.PTTL(t.Context(), records[0]).Val(); left.Round(5*time.Minute) != 10*time.Minute {
 		t.Errorf("the record lasts %v, want 10 minutes", left)
 	}
+}
+
+// The rule says whether its key is optional, and WithOptionalKey of the Locker does not.
+func TestOptionalKeyOfTheLockerIsIgnored(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	a := annotate(t, "", map[string]string{"Transfer": `idempotent { key { metadata: "x-id" } }`})
+	rules := protolock.Must(protolock.New(a.descs()))
+	client := serveAnnotated(t, &bank{}, []annotatedBank{a}, rules.ServerOptions(locks.With(core.WithOptionalKey("x-id")))...)[0]
+	_, err := client.Transfer(within(t), transferOf("42"))
+	wantCode(t, err, codes.InvalidArgument)
 }

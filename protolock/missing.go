@@ -1,4 +1,4 @@
-package grpclock
+package protolock
 
 import (
 	"sync"
@@ -22,25 +22,24 @@ type interceptorsMade struct {
 func (r *Rules) warnOfMissing(l *core.Locker) {
 	r.made.told.Do(func() {
 		for _, m := range r.methods {
-			locks := &r.made.unary
-			interceptor := "Rules.Unary"
+			locks, interceptor := &r.made.unary, unaryName
 			if m.IsStream() {
-				locks, interceptor = &r.made.stream, "Rules.Stream"
+				locks, interceptor = &r.made.stream, streamName
 			}
 			if len(m.Locks) > 0 && !locks.Load() {
 				r.warnOf(l, m, "a lock", interceptor)
 			}
 			if m.Idempotent != nil && !r.made.idempotent.Load() {
-				r.warnOf(l, m, "idempotent calls", "Rules.Idempotent")
+				r.warnOf(l, m, "idempotent calls", idempotentName)
 			}
 		}
 		for _, m := range r.inCode {
 			if m.HasInterceptor() {
-				continue // its interceptor reports what one of the two kinds lacks
+				continue // the interceptor reports what one of the two kinds lacks
 			}
 			for _, method := range m.All() {
 				adapter.Warn(l, missing{r, method, "InCode"}, self.Errorf("InCode names %s, which runs without a lock, because no interceptor has "+
-					"its ByMethod: make them with ServerOptions", method))
+					"its ByMethod: make them with grpclock.ServerOptions", method))
 			}
 		}
 	})

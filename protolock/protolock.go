@@ -1,0 +1,97 @@
+package protolock
+
+import (
+	"errors"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/reqlock/reqlock/adapter"
+	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/adapter/protomsg"
+	"github.com/reqlock/reqlock/internal/annotated"
+)
+
+// self is the name of this package in errors.
+const self = adapter.Name("protolock")
+
+// Rules are the locks and the idempotency of methods, as their .proto files declare them. New
+// makes Rules. They are safe for concurrent use.
+type Rules struct {
+	methods []*annotated.Method
+	sources map[string]grpclock.Key
+	inCode  []*protomsg.Methods
+	made    interceptorsMade
+}
+
+// New reads the rules that the .proto files of services declare, by the options of
+// reqlock/v1/annotations.proto. The options of New are the parts that a .proto file cannot have: see
+// Source and InCode.
+//
+// Methods of other services pass the interceptors without a lock. So do methods that declare
+// nothing: see Undeclared, and must_declare in the file.
+//
+// The error joins all mistakes of all services. Each has the file, the service or the method, the
+// rule and what is wrong:
+//
+//	reqlock: bank/v1/bank.proto: bank.v1.Bank.Transfer: lock 2: key: field "to.idd": bank.v1.Account has no field "idd"
+//
+// Mistakes are the same as in Go code: a field that does not exist, or that is no key; a source
+// that is not given, or that reads another message; an invalid name; a duration outside the
+// limits of its option. Others are a stream or a method without side effects that is idempotent,
+// a lock that a method declares twice, a method that is locked by ByMethod too, an option with the
+// number of the rules that the program does not know, and a service whose descriptor is not in the
+// program (protoregistry.GlobalFiles).
+func New(services []*grpc.ServiceDesc, opts ...Option) (*Rules, error) {
+	code := &ruleCode{sources: make(map[string]grpclock.Key)}
+	for _, opt := range opts {
+		if opt.add == nil {
+			code.faultf("an option is empty")
+			continue
+		}
+		opt.add(code)
+	}
+	descriptors := code.descriptorsOf(services)
+	methods, err := annotated.Read(descriptors, code.program())
+	r := &Rules{methods: methods, sources: code.sources, inCode: code.inCode}
+	if err := errors.Join(append(code.faults, err, r.checkSources())...); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Must returns the Rules of New, and panics with the error if there is one.
+func Must(r *Rules, err error) *Rules { return adapter.Must(r, err) }
+
+// descriptorsOf returns the descriptors of services.
+func (code *ruleCode) descriptorsOf(services []*grpc.ServiceDesc) (found []protoreflect.ServiceDescriptor) {
+	if len(services) == 0 {
+		code.faultf("there is no service")
+	}
+	for _, service := range services {
+		if service == nil {
+			code.faultf("a service is nil")
+			continue
+		}
+		linked, _ := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service.ServiceName))
+		descriptor, ok := linked.(protoreflect.ServiceDescriptor)
+		switch {
+		case !ok:
+			code.faultf("this program has no descriptor of the service %q", service.ServiceName)
+		case slices.Contains(found, descriptor):
+			code.faultf("the service %q is given twice", service.ServiceName)
+		default:
+			found = append(found, descriptor)
+		}
+	}
+	return found
+}
+
+// panicUnless panics with the message unless ok. It is for mistakes of a program at registration.
+func panicUnless(ok bool, message string) {
+	if !ok {
+		panic(self.Errorf("%s", message))
+	}
+}
