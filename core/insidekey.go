@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 
 	"github.com/reqlock/reqlock/internal/bridge"
 )
@@ -38,10 +39,11 @@ func (k Key[R]) bind(l *Locker) any {
 		},
 		ReadOne: func(ctx context.Context, r R) (lockKey, error) {
 			key, err := readNode(k.node, l.env(), r)
-			if err != nil {
-				err = asKeyError(err)
-				l.observeUnread(ctx, err, true)
+			if err == nil || errors.Is(err, ErrSkip) {
+				return key, err
 			}
+			err = asKeyError(err)
+			l.observeUnread(ctx, err, true)
 			return key, err
 		},
 		Begin: func(ctx context.Context, key lockKey, method, route string, fingerprint []byte) (any, error) {

@@ -15,13 +15,15 @@ import (
 )
 
 // A call allocates as much by a rule as by code: views and keys are made at the start. A
-// method without a rule costs nothing.
+// method without a rule costs nothing, and a call without its optional key only its grpclock.Call.
 func TestRulesAllocateNoMoreThanCode(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts the allocations of all goroutines
 	if suite.Race {
 		t.Skip("the race detector allocates")
 	}
 	locks := adaptertest.UnusedLocker(t)
-	a := annotate(t, `ttl { seconds: 5 }`, map[string]string{"Transfer": `lock { name: "account" key { source: "account" } wait { seconds: 2 } }`})
+	a := annotate(t, `ttl { seconds: 5 }`, map[string]string{
+		"Transfer": `lock { name: "account" key { source: "account" } wait { seconds: 2 } } idempotent { key { field: "payee.id" } optional: true }`,
+	})
 	skip := core.KeyOf(func(*grpclock.Call) (string, error) { return "", core.ErrSkip }) // up to the lock, without it
 	rules := protolock.Must(protolock.New(a.descs(), protolock.Source("account", skip)))
 	byRule := rules.UnaryServerInterceptor(locks)
@@ -37,5 +39,8 @@ func TestRulesAllocateNoMoreThanCode(t *testing.T) { //nolint:paralleltest // Al
 	}
 	if n := allocations(byRule, a.method("Settle")); n != 0 {
 		t.Errorf("%v allocations without a rule", n)
+	}
+	if n := allocations(rules.IdempotentUnaryServerInterceptor(locks), a.method("Transfer")); n != 1 {
+		t.Errorf("%v allocations without the optional key", n)
 	}
 }
