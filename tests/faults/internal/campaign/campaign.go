@@ -81,7 +81,8 @@ func (q *queue) next() (r Run, ok bool) {
 //
 // A run mostly waits, so several share the machine. A run on several servers, or with more
 // clients than usual, needs more of the machine: at most two of them run at a time. Runs on
-// a quorum come first, one at a time: each call needs replies of most of five servers in time.
+// a quorum count among these, one at a time: each call needs replies of most of five servers in
+// time.
 func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 	light, heavy, alone := &queue{}, &queue{}, &queue{}
 	for _, r := range runs {
@@ -94,14 +95,14 @@ func (c *campaign) run(ctx context.Context, runs []Run, more func() bool) {
 		}
 		q.runs = append(q.runs, r)
 	}
-	c.drain(ctx, alone, more)
 	var workers sync.WaitGroup
 	for i := range c.settings.Parallel {
 		workers.Go(func() {
 			switch i {
 			case 0:
-				c.drain(ctx, light, more)
+				c.drain(ctx, alone, more)
 				c.drain(ctx, heavy, more)
+				c.drain(ctx, light, more)
 			case 1:
 				c.drain(ctx, heavy, more)
 				c.drain(ctx, light, more)

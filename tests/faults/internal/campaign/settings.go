@@ -72,7 +72,7 @@ func Parse(w io.Writer, args []string) (Settings, error) {
 	flags.StringVar(&on, "on", "", "only on this `deployment`: there are "+fault.DeploymentNames())
 	flags.Uint64Var(&s.Seed, "seed", 0, "the seed of the first run (default a random one); with -count that of all")
 	flags.IntVar(&s.Count, "count", 1, "how often each fault is executed by name: with the -seed, or else with the seeds after a random one")
-	flags.IntVar(&s.Parallel, "parallel", 3, "how many runs are executed at a time; of runs on several servers or with more clients at most two, of runs on a quorum one")
+	flags.IntVar(&s.Parallel, "parallel", 5, "how many runs are executed at a time; of runs on several servers or with more clients at most two, of runs on a quorum one")
 	flags.StringVar(&s.Out, "out", defaultOut, "the `directory` for what is found")
 	if err := flags.Parse(args); err != nil {
 		return s, err
