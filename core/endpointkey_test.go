@@ -50,6 +50,7 @@ func TestEndpointKeyNamesTheWrongArgument(t *testing.T) {
 		{"/payments", "POST", []string{"8e03"}, "is no method", nil},
 		{"POST", "/payments", nil, "no part of the key", nil},
 		{"POST", "/payments", []string{"ada", ""}, "EndpointKey: part 2 of the key is empty", core.ErrNoKey},
+		{"POST", "/payments", []string{`""`}, "EndpointKey: part 1 of the key is empty", core.ErrNoKey},
 		{"POST", "/payments", []string{`"secret`}, "EndpointKey: part 1 of the key: a quoted idempotency key without an end", core.ErrInvalidKey},
 	} {
 		got, err := core.EndpointKey(test.method, test.route, test.parts...)

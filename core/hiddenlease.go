@@ -26,6 +26,6 @@ func hidesLease(ctx context.Context, l *Locker, key string) bool {
 	if request == nil {
 		return false
 	}
-	lease, _ := leaseOf(request) //nolint:contextcheck // the lease of that context is meant
+	lease, _ := leaseOf(request)
 	return aliveLease(lease, l, key) != nil
 }

@@ -33,7 +33,7 @@ func LeaseFromContext(ctx context.Context) (*Lease, bool) {
 		return lease, true
 	}
 	if request := requestContext(ctx); request != nil {
-		return leaseOf(request) //nolint:contextcheck // the lease of that context is meant
+		return leaseOf(request)
 	}
 	return nil, false
 }

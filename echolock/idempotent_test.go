@@ -210,4 +210,3 @@ func TestRefusedThenReplayed(t *testing.T) {
 		t.Errorf("%d %v %s", again.Code, again.Header(), again.Body)
 	}
 }
-

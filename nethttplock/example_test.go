@@ -272,22 +272,3 @@ func ExampleWithUnknown() {
 	// sold-out: 507, charges: 1
 	// sold-out: 507, charges: 1
 }
-
-// The handler gives the fencing number of each account to the database, in the order of the
-// keys.
-func ExampleMiddleware_fencing() {
-	locks, stop := exampleLocker()
-	defer stop()
-
-	transfer := nethttplock.Middleware(locks, core.All(nethttplock.JSONField("from"), nethttplock.JSONField("to")).Named("account"), core.WithFencing(true))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		leases := core.LeasesFromContext(r.Context())
-		from, to := leases[0], leases[1]
-		fmt.Println(from.Key(), from.Fence() > 0)
-		fmt.Println(to.Key(), to.Fence() > 0)
-	}))
-
-	send(transfer, "POST", "/transfers", `{"from":"b","to":"a"}`)
-	// Output:
-	// account:b true
-	// account:a true
-}

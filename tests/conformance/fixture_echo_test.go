@@ -95,9 +95,10 @@ type echoCall struct {
 }
 
 func (c *echoCall) Lease() (*core.Lease, bool) { return core.LeaseFromContext(c.c.Request().Context()) }
-func (c *echoCall) Leases() []*core.Lease      { return core.LeasesFromContext(c.c.Request().Context()) }
-func (c *echoCall) Reply(text string)          { c.err = c.c.String(http.StatusOK, text) }
-func (c *echoCall) Refuse(text string)         { c.err = echo.NewHTTPError(http.StatusConflict, text) }
+
+func (c *echoCall) Leases() []*core.Lease { return core.LeasesFromContext(c.c.Request().Context()) }
+func (c *echoCall) Reply(text string)     { c.err = c.c.String(http.StatusOK, text) }
+func (c *echoCall) Refuse(text string)    { c.err = echo.NewHTTPError(http.StatusConflict, text) }
 
 var echoIdempotency = idempotency[echo.Context]{
 	request: echo.Context.Request,
