@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestAllGoesAsExpected(t *testing.T) {
+	suite.Full(t, "waits while Redis is away")
 	t.Parallel()
 	var out strings.Builder
 	err := run(t.Context(), &out, "", frameworks(), scenarios())
