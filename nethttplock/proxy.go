@@ -32,9 +32,9 @@ import (
 //
 // All tries for a request must go through a ReverseProxy. It copies the proxy, and calls its
 // ErrorHandler, if there is one. An ErrorHandler that serves the request by other means, such as a
-// queue, decides core.EndUnknown before. ReverseProxy panics if
-// the proxy is nil. The handler is safe for concurrent use. Outside of an Idempotent it does
-// what the proxy does.
+// queue, decides core.EndUnknown before. If neither it nor a middleware answers, the outcome is
+// unknown. ReverseProxy panics if the proxy is nil. The handler is safe for concurrent use.
+// Outside of an Idempotent it does what the proxy does.
 func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 	registration.Must(self, proxy != nil, "ReverseProxy needs a proxy")
 	traced := *proxy
@@ -50,13 +50,11 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 		}
 		watched := tries.pass.Watch(w)
 		answer(watched, r, err)
-		if !tries.sentNothing() {
-			tries.pass.Break() // whatever the ErrorHandler has answered
+		if !tries.sentNothing() || !watched.Answered() {
+			tries.pass.Break() // whatever else answers: without an answer, net/http sends an empty 200
 			return
 		}
-		if watched.Answered() {
-			_, _ = watched.Write(nil) // Gin delays a status without a body
-		}
+		_, _ = watched.Write(nil) // Gin delays a status without a body
 		tries.pass.NotSent(watched)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -106,6 +106,7 @@ func TestReverseProxyThatReachesNoService(t *testing.T) {
 		"a closed port, an ErrorHandler":          {service: closedPort, handler: answering(http.StatusServiceUnavailable)},
 		"a closed port, another answer":           {service: closedPort, handler: answering(http.StatusInternalServerError), second: "outcome_unknown"},
 		"a closed port, an answer that is stored": {service: closedPort, handler: answering(http.StatusCreated), second: replayed},
+		"a closed port, no answer":                {service: closedPort, handler: onlyLogs, second: "outcome_unknown"},
 		"a closed port, a decision":               {service: closedPort, decides: core.EndUnknown, second: "outcome_unknown"},
 		"a closed port, without a trace":          {service: closedPort, handler: hidesTrace, second: "outcome_unknown"},
 		"no name":                                 {service: func(*testing.T) (string, func()) { return "http://service.invalid", nil }},
@@ -266,6 +267,11 @@ func answering(status int) func(*httputil.ReverseProxy) {
 	return func(proxy *httputil.ReverseProxy) {
 		proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(status) }
 	}
+}
+
+// onlyLogs gives the proxy an ErrorHandler that gives no answer.
+func onlyLogs(proxy *httputil.ReverseProxy) {
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {}
 }
 
 // hidesTrace gives the proxy a transport that does not support httptrace.
