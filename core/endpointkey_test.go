@@ -60,18 +60,3 @@ func TestEndpointKeyNamesTheWrongArgument(t *testing.T) {
 		}
 	}
 }
-
-func TestEachEndpointHasKeysOfItsOwn(t *testing.T) {
-	t.Parallel()
-	keys := map[string]bool{}
-	for _, of := range [][3]string{
-		{"POST", "/a", "k"}, {"PATCH", "/a", "k"}, {"POST", "/b", "k"}, {"POST", "/a", "l"}, {"POST", "/ak", "k"}, {"", "/POST/a", "k"},
-	} {
-		key, err := core.EndpointKey(of[0], of[1], of[2])
-		noError(t, err)
-		keys[key] = true
-	}
-	if len(keys) != 6 {
-		t.Errorf("6 endpoints and keys make %d keys", len(keys))
-	}
-}
