@@ -113,6 +113,7 @@ func TestOutageRefusesNewCallersAtOnce(t *testing.T) {
 }
 
 func TestOutageOfAMajority(t *testing.T) {
+	suite.Full(t, "waits for the end of an outage")
 	t.Parallel()
 	servers := startServers(t, 3)
 	var clients []redis.UniversalClient
