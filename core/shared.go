@@ -53,15 +53,15 @@ func (k Key[R]) SharedWhen(condition func(R) bool) Key[R] {
 
 // limited sets the limit of the key.
 func (k Key[R]) limited(method, arguments string, needsWait bool, limit func(R) engine.Limit) Key[R] {
-	limited := k.with(method, arguments, func(r R, key lockKey) lockKey {
-		key.Limit, key.HasLimit = int(limit(r)), true
-		return key
+	return k.each(method, func(node bridge.Node[R]) bridge.Node[R] {
+		limited := Key[R]{node}.with(method, arguments, func(r R, key lockKey) lockKey {
+			key.Limit, key.HasLimit = int(limit(r)), true
+			return key
+		}).node
+		// The About is new: with has copied it, so that the key from which this one is made stays as it is.
+		limited.About.HasLimit, limited.About.NeedsWait = true, needsWait
+		return limited
 	})
-	limited = limited.each(method, func(node bridge.Node[R]) bridge.Node[R] {
-		node.About.HasLimit, node.About.NeedsWait = true, needsWait
-		return node
-	})
-	return limited
 }
 
 // isPermits reports whether Permits and WithPermits accept a number.
