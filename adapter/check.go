@@ -19,3 +19,10 @@ func CheckName(name string) error { return bridge.CheckName(name) }
 // adapter, such as one with the route. err says what is wrong and what to write instead, and
 // contains no key. Warn is safe for concurrent use.
 func Warn(l *core.Locker, subject any, err error) { bridge.Warn(l, subject, err) }
+
+// NoteCaller returns the Locker with the code that has called the package of its caller, for
+// core.WithCaller. NewLock and the like do so by themselves. It is for an adapter that is built on
+// another one. l is not nil.
+func NoteCaller(l *core.Locker) *core.Locker {
+	return bridge.NoteCaller(l).(*core.Locker) //nolint:forcetypeassert // see bridge
+}

@@ -9,7 +9,7 @@ import (
 
 // Convert returns a key for requests of the type R, which reads another request that R contains:
 //
-//	func Header(name string) Key { return adapter.Convert(nethttplock.Header(name), (*echo.Context).Request) }
+//	func Header(name string) Key { return Convert(nethttplock.Header(name), (*echo.Context).Request) }
 //
 // get must be safe for concurrent use.
 func Convert[R, S any](key core.Key[S], get func(R) S) core.Key[R] {
@@ -26,21 +26,6 @@ func convert[R, S any](node bridge.Node[S], get func(R) S) bridge.Node[R] {
 		to.All = append(to.All, convert(one, get))
 	}
 	return to
-}
-
-// BodyKey returns a key that reads the body. limit is that of core.WithMaxBody. call and part are
-// those of core.Key.Describe. read must be safe for concurrent use.
-func BodyKey[R any](call, part string, read func(r R, limit int64) (string, error)) core.Key[R] {
-	return keyOf(bridge.Node[R]{
-		About: &bridge.About{Text: call, Call: call, Part: part, ReadsBody: true},
-		Read: func(env bridge.Env, r R) (bridge.RequestKey, error) {
-			raw, err := read(r, env.MaxBody)
-			if err == nil && raw == "" {
-				err = core.ErrNoKey
-			}
-			return bridge.RequestKey{Raw: raw}, err
-		},
-	})
 }
 
 // Tag returns the key with a note of the adapter, such as the type of the message that the key

@@ -9,10 +9,7 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
-
-func TestMain(m *testing.M) { suite.Main(m) }
 
 // A frame is a request of a framework, and contains another request: a text.
 type frame struct{ text string }

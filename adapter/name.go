@@ -10,6 +10,14 @@ func (n Name) Errorf(format string, args ...any) error {
 	return fmt.Errorf("reqlock: "+string(n)+": "+format, args...)
 }
 
+// Require panics with the message unless ok is true. It is for the mistakes of a program at
+// registration.
+func (n Name) Require(ok bool, message string) {
+	if !ok {
+		panic(n.Errorf("%s", message))
+	}
+}
+
 // Must returns the value, and panics with the error if there is one. A middleware calls it for the
 // mistakes of a program at registration.
 func Must[T any](value T, err error) T {

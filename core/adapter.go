@@ -38,6 +38,11 @@ func init() { //nolint:gochecknoinits // see package bridge
 		requestContexts = append(requestContexts, unwrap)
 	}
 	bridge.CheckName = checkName
+	bridge.NoteCaller = func(l any) any {
+		view := *l.(*Locker)
+		view.noteCaller()
+		return &view
+	}
 	bridge.Warn = func(l, subject any, err error) { l.(*Locker).warn(subject, err) }
 }
 
@@ -55,7 +60,18 @@ func (l *Locker) viewFor(adapter, middleware string, kind bridge.Middleware, opt
 			return nil, scoped.withoutEffect(adapter, middleware, kind)
 		}
 	}
-	return l.viewOfCaller(opts)
+	view, err := l.view(opts)
+	if err == nil {
+		view.noteCaller()
+	}
+	return view, err
+}
+
+// noteCaller sets the code that made the view, unless an adapter around this one has set it.
+func (l *Locker) noteCaller() {
+	if l.settings.caller && l.settings.madeBy == "" {
+		l.settings.madeBy = callerOf(true)
+	}
 }
 
 // withoutEffect returns the error of an option that has no effect on a middleware.

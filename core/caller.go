@@ -18,51 +18,56 @@ func WithCaller(on bool) Option {
 	})
 }
 
-// module is the path of this module.
-const module = "github.com/reqlock/reqlock/"
-
-// adapters are the packages of middlewares.
-var adapters = [...]string{"nethttplock.", "ginlock.", "echolock.", "grpclock.", "protolock.", "adapter.", "internal/adapter/"}
-
 // caller returns the code that takes a lease, or "" without WithCaller.
 func (l *Locker) caller() string {
-	if !l.settings.caller {
+	switch {
+	case !l.settings.caller:
 		return ""
-	}
-	code, byAdapter := callerOf()
-	if byAdapter && l.settings.madeBy != "" {
+	case l.settings.madeBy != "":
 		return l.settings.madeBy
 	}
-	return code
+	return callerOf(false)
 }
 
-// callerOf returns the first code on the stack that is neither this package nor an adapter,
-// and whether an adapter has called this package.
-func callerOf() (code string, byAdapter bool) {
+// The packages that take leases for others.
+const (
+	thisPackage    = "github.com/reqlock/reqlock/core"
+	adapterPackage = "github.com/reqlock/reqlock/adapter"
+)
+
+// callerOf returns the first code on the stack that is neither in this package nor in package adapter.
+// If ofAdapter is true, the package that has called package adapter is an adapter, and does not count
+// either, unless it is the whole program.
+func callerOf(ofAdapter bool) (code string) {
 	var counters [64]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
+	own := ""
 	for {
 		frame, more := frames.Next()
-		own, isModule := strings.CutPrefix(frame.Function, module)
-		switch {
-		case isModule && strings.HasPrefix(own, "core."):
-		case isModule && isAdapter(own):
-			byAdapter = true
+		switch at := packageOf(frame.Function); {
+		case at == thisPackage, at == adapterPackage:
+		case at == "runtime", at == "testing":
+			return code
+		case ofAdapter && (own == "" || own == at):
+			own, code = at, codeOf(frame)
 		default:
-			return frame.File + ":" + strconv.Itoa(frame.Line) + " (" + frame.Function + ")", byAdapter
+			return codeOf(frame)
 		}
 		if !more {
-			return "", byAdapter
+			return code
 		}
 	}
 }
 
-// isAdapter reports whether a function of this module belongs to an adapter.
-func isAdapter(function string) bool {
-	for _, adapter := range adapters {
-		if strings.HasPrefix(function, adapter) {
-			return true
-		}
-	}
-	return false
+// packageOf returns the path of the package of a function: "example.com/app" of
+// "example.com/app.main.func1".
+func packageOf(function string) string {
+	last := strings.LastIndexByte(function, '/') + 1
+	name, _, _ := strings.Cut(function[last:], ".")
+	return function[:last] + name
+}
+
+// codeOf returns the place of a frame in the source, and its function.
+func codeOf(frame runtime.Frame) string {
+	return frame.File + ":" + strconv.Itoa(frame.Line) + " (" + frame.Function + ")"
 }

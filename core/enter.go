@@ -31,16 +31,16 @@ import (
 // locked. Enter panics for the zero Key.
 func Enter[R any](ctx context.Context, l *Locker, r R, key Key[R]) (locked context.Context, release func(), err error) {
 	must(key.node.About != nil, "Enter needs a key")
-	return enterUnless(ctx, l, r, key, new(bool))
+	return enterUnless(ctx, l, r, key, nil)
 }
 
-// enterUnless is Enter, unless drop is true after the keys were read: then it takes no lock, reports
+// enterUnless is Enter, unless drop is not nil and true after the keys were read: then it takes no lock, reports
 // nothing, and returns a nil release.
 func enterUnless[R any](ctx context.Context, l *Locker, r R, key Key[R], drop *bool) (context.Context, func(), error) {
 	var few [4]lockKey // avoids an allocation for most requests
 	keys, err := readKeys(l, key.node, few[:0], r)
 	switch {
-	case *drop:
+	case drop != nil && *drop:
 		return ctx, nil, nil
 	case err != nil:
 		l.observeUnread(ctx, err, false)

@@ -32,7 +32,7 @@ var (
 	// ErrBodyTooLarge says that the body is larger than the limit of a key that
 	// reads it. An error that wraps it may name the limit by a method MaxBody() int64,
 	// which the client gets.
-	ErrBodyTooLarge = errors.New("reqlock: body too large")
+	ErrBodyTooLarge = kind.ErrBodyTooLarge
 	// ErrSkip is returned by a key to run the request without a lock. It is not
 	// a failure, and a client never gets it.
 	ErrSkip = errors.New("reqlock: skip")

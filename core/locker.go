@@ -95,23 +95,14 @@ func Must(l *Locker, err error) *Locker {
 // and observers with the Locker. With panics if a setting is invalid, or if only New and
 // NewQuorum accept it.
 func (l *Locker) With(opts ...Option) *Locker {
-	view, err := l.viewOfCaller(opts)
+	view, err := l.view(opts)
 	if err != nil {
 		panic(err)
 	}
 	return view
 }
 
-// viewOfCaller is With with an error instead of a panic.
-func (l *Locker) viewOfCaller(opts []Option) (*Locker, error) {
-	view, err := l.view(opts)
-	if err == nil && view.settings.caller {
-		view.settings.madeBy, _ = callerOf()
-	}
-	return view, err
-}
-
-// view is viewOfCaller without the caller.
+// view is With with an error instead of a panic.
 func (l *Locker) view(opts []Option) (*Locker, error) {
 	view := *l
 	for _, opt := range opts {

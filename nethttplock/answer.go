@@ -3,8 +3,8 @@ package nethttplock
 import (
 	"net/http"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
 // NewAnswer returns an answer for core.Answered, for a route of any HTTP framework, with which an operator ends the unknown outcome
@@ -15,5 +15,5 @@ import (
 // The error says which argument is wrong: a status that is not of 200 to 999, a body with a
 // status that has none, or a name that is never replayed.
 func NewAnswer(status int, header http.Header, body []byte, replayed ...string) (core.Answer, error) {
-	return httpattempt.NewAnswer(self, status, header, body, replayed)
+	return adapter.NewHTTPAnswer(self, adapter.HTTPAnswer{Status: status, Header: header, Body: body}, replayed...)
 }

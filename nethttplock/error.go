@@ -5,8 +5,6 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
 // self is the name of this package in errors.
@@ -35,16 +33,13 @@ var errorHandler = adapter.NewSetting[handler](self, "WithErrorHandler", adapter
 type handler func(http.ResponseWriter, *http.Request, error)
 
 // refuse answers a request that does not run.
-func (h handler) refuse(w http.ResponseWriter, r *http.Request, err error, pass *httpattempt.Pass) {
+func (h handler) refuse(w http.ResponseWriter, r *http.Request, err error, entry adapter.Entry) {
 	if h == nil {
-		pass.Refuse(w, err)
+		entry.Refuse(w, err)
 		return
 	}
-	guard := pass.Guard(w, err)
-	defer func() { // also when the error handler panics
-		guard.Finish()
-		pass.Refused(httpattempt.RefusalBy(guard, err))
-	}()
+	guard := entry.Guard(w, err)
+	defer guard.Finish() // also when the error handler panics
 	h(guard, r, err)
 }
 
@@ -60,4 +55,4 @@ func (h handler) refuse(w http.ResponseWriter, r *http.Request, err error, pass 
 // If the client has disconnected, the answer is 499 without a body. An error that
 // core.RefusalOf does not know is 500 with the code "internal". No answer contains a
 // key, a token or the text of an error.
-func WriteError(w http.ResponseWriter, _ *http.Request, err error) { httpreply.Write(w, err) }
+func WriteError(w http.ResponseWriter, _ *http.Request, err error) { adapter.WriteRefusal(w, err) }

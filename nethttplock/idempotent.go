@@ -1,16 +1,11 @@
 package nethttplock
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
 )
 
 // Idempotent runs a request once for its key. A copy that arrives after the request
@@ -38,47 +33,38 @@ import (
 // its locks (core.WithPermits and core.WithShared) or is from core.NewQuorum. The middleware
 // is safe for concurrent use.
 func Idempotent(l *core.Locker, key Key, opts ...core.Option) func(http.Handler) http.Handler {
-	endpoint := adapter.Must(httpattempt.New(self, l, key, httpkey.ReadBody, opts))
-	onError, _ := errorHandler.Value(endpoint.Locker())
+	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", l, key, accessors(), opts))
+	onError, _ := errorHandler.Value(once.Locker())
 
 	return func(next http.Handler) http.Handler {
-		registration.Must(self, next != nil, "Idempotent needs a handler")
+		self.Require(next != nil, "Idempotent needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			pass := httpattempt.Enter(r.Context())
-			defer pass.Leave()
-			if pass != nil {
-				outer := r
-				r = r.WithContext(pass) //nolint:contextcheck // pass is derived from its context
-				defer copyToOuter(r, outer)
-			}
-			exchange, err := endpoint.Begin(r, r, r.Pattern, routeOf(r))
-			if err == nil || errors.Is(err, core.ErrSkip) {
-				pass.Run()
-				serve(w, r, exchange, next)
-				pass.Returned(context.Cause(r.Context()))
-				pass.Leave()
-				err = exchange.CutOff()
+			entry, exchange, err := once.Begin(r.Context(), r)
+			defer entry.Leave()
+			switch {
+			case err != nil:
+			case exchange == nil:
+				serve(w, r, entry, next)
+			case exchange.Replayed():
+				exchange.Replay(w)
+			default:
+				err = exchange.Run(w, r, func(w *adapter.Recorder, running *http.Request) {
+					defer copyToOuter(running, r)
+					next.ServeHTTP(w, running)
+				})
 			}
 			if err != nil {
-				onError.refuse(w, r, err, pass)
+				onError.refuse(w, r, err, entry)
 			}
 		})
 	}
 }
 
-// serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
-func serve(w http.ResponseWriter, r *http.Request, exchange *httpattempt.Exchange, next http.Handler) {
-	switch {
-	case exchange == nil:
-		next.ServeHTTP(w, r)
-	case exchange.Replayed():
-		exchange.Replay(w)
-	default:
-		exchange.Run(w, r, func(w *httpattempt.Recorder, running *http.Request) {
-			defer copyToOuter(running, r)
-			next.ServeHTTP(w, running)
-		})
-	}
+// accessors returns how the requests are read.
+func accessors() adapter.Accessors[*http.Request] {
+	a := adapter.NetHTTP(func(r *http.Request) *http.Request { return r }, func(r *http.Request) string { return r.Pattern })
+	a.Route = routeOf
+	return a
 }
 
 // routeOf returns the route of a request. A pattern with a slash at its end matches
@@ -86,7 +72,7 @@ func serve(w http.ResponseWriter, r *http.Request, exchange *httpattempt.Exchang
 // there, so the path is added.
 func routeOf(r *http.Request) string {
 	if strings.HasSuffix(r.Pattern, "/") {
-		return httpattempt.RouteOf(r, r.Pattern+" "+r.URL.Path)
+		return adapter.Route(r, r.Pattern+" "+r.URL.Path)
 	}
-	return httpattempt.RouteOf(r, r.Pattern)
+	return adapter.Route(r, r.Pattern)
 }

@@ -1,9 +1,13 @@
 package nethttplock
 
 import (
+	"net"
 	"net/http"
+	"strconv"
+	"strings"
 
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/adapter"
+	"github.com/reqlock/reqlock/core"
 )
 
 // Header reads the key from a request header. If the header occurs more than once,
@@ -11,7 +15,13 @@ import (
 // different values. An empty name panics.
 //
 // The client chooses the value: see the package comment on keys.
-func Header(name string) Key { return httpkey.Header(name) }
+func Header(name string) Key {
+	must(name != "", "Header needs a name")
+	must(http.CanonicalHeaderKey(name) != "Host", "Header cannot read Host, which net/http keeps in Request.Host: use Host")
+	return describe("Header", name, "the header", func(r *http.Request) (string, error) {
+		return adapter.Only(r.Header.Values(name))
+	})
+}
 
 // IdempotencyKey reads the key from the Idempotency-Key header, which is the same in
 // all copies of one request (draft-ietf-httpapi-idempotency-key-header-07). The
@@ -31,7 +41,11 @@ func Header(name string) Key { return httpkey.Header(name) }
 // Under Idempotent a copy of a request gets the first answer. Under Middleware copies
 // do not run at the same time, but a copy that arrives after the first request has
 // ended runs again.
-func IdempotencyKey() Key { return httpkey.IdempotencyKey() }
+func IdempotencyKey() Key {
+	return core.KeyOf(func(r *http.Request) (string, error) {
+		return adapter.IdempotencyKey(r.Header.Values("Idempotency-Key"))
+	}).Describe("IdempotencyKey()", `the header "Idempotency-Key"`)
+}
 
 // PathValue reads the key from a wildcard of the route's pattern, as in "POST
 // /accounts/{id}/transfer". The mux sets the wildcard before it calls the handler, so
@@ -39,18 +53,46 @@ func IdempotencyKey() Key { return httpkey.IdempotencyKey() }
 // is core.ErrNoKey. There, and if the pattern of the route has no wildcard of the name,
 // the observer gets one core.Warned event. An empty name panics, and so does one with the
 // signs of a pattern, such as "{id}".
-func PathValue(name string) Key { return httpkey.PathValue(name) }
+func PathValue(name string) Key {
+	return adapter.PathKey("PathValue", name, func(r *http.Request) adapter.PathValue {
+		return adapter.PathValue{Value: r.PathValue(name), Route: r.Pattern, Missing: !hasWildcard(r.Pattern, name)}
+	})
+}
+
+// hasWildcard reports whether a pattern of net/http or of chi has a wildcard of the name.
+func hasWildcard(pattern, name string) bool {
+	for _, end := range [...]string{"}", "...}", ":"} {
+		if strings.Contains(pattern, "{"+name+end) {
+			return true
+		}
+	}
+	return false
+}
 
 // Query reads the key from a parameter of the URL's query. A parameter that occurs
 // more than once, or a malformed query, is core.ErrInvalidKey. An empty name panics.
 //
 // The handler should read r.URL.Query().Get: r.FormValue returns a field of the body
 // in preference to the query.
-func Query(name string) Key { return httpkey.Query("Query", name) }
+func Query(name string) Key {
+	must(name != "", "Query needs a name")
+	return describe("Query", name, "the query parameter", func(r *http.Request) (string, error) {
+		return adapter.QueryValue(r.URL.RawQuery, name)
+	})
+}
 
 // Cookie reads the key from a cookie. Two cookies with the name are
 // core.ErrInvalidKey. An empty name panics.
-func Cookie(name string) Key { return httpkey.Cookie(name) }
+func Cookie(name string) Key {
+	must(name != "", "Cookie needs a name")
+	return describe("Cookie", name, "the cookie", func(r *http.Request) (string, error) {
+		var values []string
+		for _, cookie := range r.CookiesNamed(name) {
+			values = append(values, cookie.Value)
+		}
+		return adapter.Only(values)
+	})
+}
 
 // Form reads the key from a field of a form in the body: urlencoded or multipart,
 // sent with POST, PUT or PATCH, or parsed by a middleware before the lock, which may
@@ -60,7 +102,7 @@ func Cookie(name string) Key { return httpkey.Cookie(name) }
 //
 // The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with r.Body as well as with r.FormValue.
-func Form(name string) Key { return httpkey.Form(name, itself, nil) }
+func Form(name string) Key { return adapter.FormKey(name) }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever its
 // Content-Type. Dots separate nested fields: JSONField("account.id"). An empty name
@@ -76,12 +118,7 @@ func Form(name string) Key { return httpkey.Form(name, itself, nil) }
 //
 // The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body.
-func JSONField(path string) Key {
-	return httpkey.JSONField(path, itself, nil)
-}
-
-// itself returns the request, which adapters of other frameworks take from a context.
-func itself(r *http.Request) *http.Request { return r }
+func JSONField(path string) Key { return adapter.JSONKey(path) }
 
 // RemoteIP reads the key from r.RemoteAddr: the address of the peer, without its
 // port. It ignores X-Forwarded-For, which a client can forge. A peer without an IP
@@ -92,7 +129,15 @@ func itself(r *http.Request) *http.Request { return r }
 // middleware.RealIP or gorilla's handlers.ProxyHeaders. Both trust these headers from
 // any client. Use them only if clients cannot bypass the proxy, and the proxy
 // overwrites the headers.
-func RemoteIP() Key { return httpkey.RemoteIP() }
+func RemoteIP() Key {
+	return core.KeyOf(func(r *http.Request) (string, error) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil { // a middleware has set RemoteAddr without a port
+			host = r.RemoteAddr
+		}
+		return adapter.IP(host)
+	}).Describe("RemoteIP()", "")
+}
 
 // Host reads the key from r.Host, the host to which the request was sent. Use it in a
 // service in which each tenant has its own host. Alone it is one key for all requests
@@ -110,17 +155,32 @@ func RemoteIP() Key { return httpkey.RemoteIP() }
 // refuse unknown hosts. Host does not read X-Forwarded-Host, which a client can
 // forge. Behind a proxy that changes the host, set r.Host in a middleware before the
 // lock.
-func Host() Key { return httpkey.Host() }
+func Host() Key {
+	return core.KeyOf(func(r *http.Request) (string, error) { return adapter.Host(r.Host) }).Describe("Host()", `the header "Host"`)
+}
 
 // BasicUser reads the key from the user name of the Authorization header (Basic). It
 // does not check the password: put it behind the middleware that checks it.
-func BasicUser() Key { return httpkey.BasicUser() }
+func BasicUser() Key {
+	return core.KeyOf(func(r *http.Request) (string, error) {
+		if fields := r.Header.Values("Authorization"); len(fields) > 1 {
+			return adapter.Only(fields)
+		}
+		user, _, _ := r.BasicAuth()
+		return adapter.Text(user)
+	}).Describe("BasicUser()", `the user name in the header "Authorization"`)
+}
 
 // ContextValue reads the key from a value in the request's context, such as the user
 // that an authentication middleware put there. Strings, integers and values with a
 // method String are keys. A value of another type is core.ErrInvalidKey, and the
 // error names the type. A missing or nil value is core.ErrNoKey. A nil key panics.
-func ContextValue(key any) Key { return httpkey.ContextValue(key) }
+func ContextValue(key any) Key {
+	must(key != nil, "ContextValue needs a key")
+	return core.KeyOf(func(r *http.Request) (string, error) {
+		return adapter.Value(r.Context().Value(key))
+	}).Describe(adapter.Call("ContextValue", key), "")
+}
 
 // ContextValueAs reads the key from a value of type T in the request's context, with
 // the function get:
@@ -130,15 +190,36 @@ func ContextValue(key any) Key { return httpkey.ContextValue(key) }
 // A missing or nil value is core.ErrNoKey. A value of another type is
 // core.ErrInvalidKey, and the error names the type. A nil key or get panics.
 func ContextValueAs[T any](key any, get func(T) string) Key {
-	return httpkey.ContextValueAs(key, get)
+	must(key != nil, "ContextValueAs needs a key")
+	must(get != nil, "ContextValueAs needs a function")
+	return core.KeyOf(func(r *http.Request) (string, error) {
+		return adapter.ValueAs(r.Context().Value(key), get)
+	}).Describe(adapter.Call("ContextValueAs", key), "")
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for
 // core.Join. An empty key panics.
-func Literal(key string) Key { return httpkey.Literal(key) }
+func Literal(key string) Key {
+	must(key != "", "Literal needs a key")
+	return core.KeyOf(func(*http.Request) (string, error) { return key, nil }).Describe(adapter.Call("Literal", key), "")
+}
 
 // IsRead reports whether a request changes nothing: its method is GET or HEAD. It is for
 // core.Key.SharedWhen, and for routes on which these methods keep that promise.
 func IsRead(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
+}
+
+// describe names a function and its argument in errors. kind is what the argument names in a
+// request.
+func describe(function, name, kind string, read func(*http.Request) (string, error)) Key {
+	return core.KeyOf(read).Describe(adapter.Call(function, name), kind+" "+strconv.Quote(name))
+}
+
+// must panics with the message if a registration is wrong. The message has no package, because other
+// adapters convert these keys.
+func must(ok bool, message string) {
+	if !ok {
+		panic("reqlock: " + message)
+	}
 }

@@ -1,16 +1,10 @@
 package nethttplock
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
-	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // A Key reads the lock key from a request. The functions of this package return Keys,
@@ -37,38 +31,36 @@ type Key = core.Key[*http.Request]
 // effect on its requests or belongs to another adapter, and for a key of SharedWhen without
 // core.WithWait above 0. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key Key, opts ...core.Option) func(http.Handler) http.Handler {
-	l = adapter.Must(registration.LockView(self, "Middleware", bridge.HTTPLock, l, key, opts))
-	onError, _ := errorHandler.Value(l)
-	wait, mistakes := httpreply.NewWaitCheck(self, l), httpkey.NewMistakeCheck(self, l)
+	lock := adapter.Must(adapter.NewLock(self, "Middleware", l, key, opts))
+	onError, _ := errorHandler.Value(lock.Locker())
 
 	return func(next http.Handler) http.Handler {
-		registration.Must(self, next != nil, "Middleware needs a handler")
+		self.Require(next != nil, "Middleware needs a handler")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			wait.Check(r)
-			pass := httpattempt.Enter(r.Context())
-			defer pass.Leave()
-			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, r, key)
+			entry, err := lock.Enter(r.Context(), r)
+			defer entry.Leave()
 			if err != nil {
-				mistakes.Check(err)
-				onError.refuse(w, r, err, pass)
+				onError.refuse(w, r, err, entry)
 				return
 			}
-			defer release()
-			pass.Run()
-			wait.CheckBody(r)
-			locked := r.WithContext(ctx)
-			defer copyToOuter(locked, r)
-			next.ServeHTTP(w, locked)
-			pass.Returned(context.Cause(ctx))
+			serve(w, r, entry, next)
 		})
 	}
+}
+
+// serve serves a request that has entered a middleware.
+func serve(w http.ResponseWriter, r *http.Request, entry adapter.Entry, next http.Handler) {
+	running := entry.Request(r)
+	defer copyToOuter(running, r)
+	next.ServeHTTP(w, running)
+	entry.Returned()
 }
 
 // copyToOuter copies from the inner request to the outer one: the form that the handler
 // has parsed, and the pattern that a mux has matched. Middlewares outside
 // need both, for example for logs.
 func copyToOuter(locked, r *http.Request) {
-	httpkey.CopyParsedForm(locked, r)
+	adapter.CopyForm(locked, r)
 	if r.Pattern == "" && locked.Pattern != "" {
 		r.Pattern = locked.Pattern
 	}

@@ -2,7 +2,6 @@ package nethttplock_test
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -127,37 +126,6 @@ func TestRegistrationPanics(t *testing.T) {
 			t.Parallel()
 			adaptertest.WantPanic(t, test.register, test.want)
 		})
-	}
-}
-
-// Each key reads the part of the request in its name.
-// internal/adapter/httpkey tests what keys refuse.
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	type ctxKey struct{}
-	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), ctxKey{}, 77), http.MethodPost,
-		"/?q=query", strings.NewReader("f=form"))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("X-H", "header")
-	r.AddCookie(&http.Cookie{Name: "c", Value: "cookie"})
-	r.SetPathValue("p", "path")
-	r.SetBasicAuth("user", "secret")
-	for want, key := range map[string]nethttplock.Key{
-		"header":      nethttplock.Header("X-H"),
-		"path":        nethttplock.PathValue("p"),
-		"query":       nethttplock.Query("q"),
-		"cookie":      nethttplock.Cookie("c"),
-		"form":        nethttplock.Form("f"),
-		"192.0.2.1":   nethttplock.RemoteIP(),
-		"example.com": nethttplock.Host(),
-		"user":        nethttplock.BasicUser(),
-		"77":          nethttplock.ContextValue(ctxKey{}),
-		"as":          nethttplock.ContextValueAs(ctxKey{}, func(int) string { return "as" }),
-		"literal":     nethttplock.Literal("literal"),
-	} {
-		if got, err := key.Read(r); got.Raw() != want || err != nil {
-			t.Errorf("%q, %v; want %q", got.Raw(), err, want)
-		}
 	}
 }
 

@@ -1,15 +1,10 @@
 package nethttplock
 
 import (
-	"context"
-	"log"
 	"net/http"
-	"net/http/httptrace"
 	"net/http/httputil"
-	"sync/atomic"
 
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
+	"github.com/reqlock/reqlock/adapter"
 )
 
 // ReverseProxy returns a handler for Idempotent that passes requests on through the proxy:
@@ -36,68 +31,6 @@ import (
 // unknown. ReverseProxy panics if the proxy is nil. The handler is safe for concurrent use.
 // Outside of an Idempotent it does what the proxy does.
 func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
-	registration.Must(self, proxy != nil, "ReverseProxy needs a proxy")
-	traced := *proxy
-	answer := proxy.ErrorHandler
-	if answer == nil {
-		answer = badGateway(proxy.ErrorLog)
-	}
-	traced.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
-		tries, _ := r.Context().Value(triesKey{}).(*tries)
-		if tries == nil || tries.pass == nil {
-			answer(w, r, err)
-			return
-		}
-		watched := tries.pass.Watch(w)
-		answer(watched, r, err)
-		if !tries.sentNothing() || !watched.Answered() {
-			tries.pass.Break() // whatever else answers: without an answer, net/http sends an empty 200
-			return
-		}
-		_, _ = watched.Write(nil) // Gin delays a status without a body
-		tries.pass.NotSent(watched)
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tries := &tries{pass: httpattempt.Enter(r.Context())}
-		defer tries.pass.Leave()
-		tries.pass.Run()
-		ctx := context.WithValue(tries.pass.Inside(r.Context()), triesKey{}, tries)
-		traced.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(ctx, tries.trace())))
-		if tries.connected.Load() > 1 {
-			tries.pass.Resent()
-		}
-		tries.pass.Returned(context.Cause(r.Context()))
-	})
+	self.Require(proxy != nil, "ReverseProxy needs a proxy")
+	return adapter.ReverseProxy(proxy)
 }
-
-// badGateway returns what a ReverseProxy does without an ErrorHandler.
-func badGateway(logger *log.Logger) func(http.ResponseWriter, *http.Request, error) {
-	if logger == nil {
-		logger = log.Default()
-	}
-	return func(w http.ResponseWriter, _ *http.Request, err error) {
-		logger.Printf("http: proxy error: %v", err)
-		w.WriteHeader(http.StatusBadGateway)
-	}
-}
-
-// tries counts the tries of a proxy to pass one request on.
-type tries struct {
-	pass             *httpattempt.Pass
-	begun, connected atomic.Int64
-}
-
-// triesKey is the key of tries in the context of a proxied request.
-type triesKey struct{}
-
-// trace returns the hooks that count.
-func (t *tries) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GetConn: func(string) { t.begun.Add(1) },
-		GotConn: func(httptrace.GotConnInfo) { t.connected.Add(1) },
-	}
-}
-
-// sentNothing reports whether no try got a connection. It is false for a Transport that does
-// not call the hooks.
-func (t *tries) sentNothing() bool { return t.begun.Load() > 0 && t.connected.Load() == 0 }

@@ -78,6 +78,8 @@ var (
 	CheckOptions func(l, opts any) error
 	// UnwrapContext is adapter.UnwrapContext.
 	UnwrapContext func(unwrap func(ctx context.Context) (request context.Context, ok bool))
+	// NoteCaller is adapter.NoteCaller.
+	NoteCaller func(l any) any
 	// CheckName is adapter.CheckName.
 	CheckName func(name string) error
 	// Warn is adapter.Warn.

@@ -5,6 +5,7 @@ import "errors"
 
 // The errors are those of package core with the same names, and described there.
 var (
-	ErrNoKey      = errors.New("reqlock: no key")
-	ErrInvalidKey = errors.New("reqlock: invalid key")
+	ErrNoKey        = errors.New("reqlock: no key")
+	ErrInvalidKey   = errors.New("reqlock: invalid key")
+	ErrBodyTooLarge = errors.New("reqlock: body too large")
 )

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // closeKey is the key of a function that closes the Locker during a request.
@@ -46,7 +46,8 @@ func CheckCaller(t *testing.T, locks *core.Locker, handler http.Handler, caller 
 
 // ForeignOption returns an option of an adapter that does not exist.
 func ForeignOption() core.Option {
-	return adapter.NewSetting[int]("otherlock", "WithColor", adapter.ForAll).Option(1)
+	own := bridge.OwnOption{Adapter: "otherlock", Option: "WithColor"}
+	return bridge.NewOption(own, bridge.All, func(any) any { return 1 }).(core.Option) //nolint:forcetypeassert // see bridge
 }
 
 // ForeignOptionText is a part of the panic of an adapter that gets a ForeignOption.

@@ -1,0 +1,222 @@
+package adapter
+
+import (
+	"context"
+	"maps"
+	"net/http"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/answer"
+	"github.com/reqlock/reqlock/internal/bridge"
+)
+
+// An Exchange is one request and its answer: the stored answer, or the answer that the
+// handler will give. Only the goroutine of the request may use it.
+type Exchange struct {
+	attempt  *core.Attempt
+	entry    Entry // of the middleware
+	filter   answer.Filter
+	unknown  func(core.Failure) bool
+	stored   func(status int) bool
+	custom   bool          // the application has set unknown or stored
+	answer   answer.Answer // if replayed
+	replayed bool
+
+	recorder *Recorder
+	pass     pass  // the context of the handler
+	outer    *pass // in an Exchange around this one
+	body     body  // of the request
+	implied  int   // the status of an answer that the framework sends itself
+	failed   bool  // the handler has left the answer to outer middlewares
+	left     int   // the status that the handler has left to them, or 0
+	err      error // the handler's, for its framework
+	timedOut bool  // an error for the framework is that of a timeout
+	bypassed bool  // the answer was not sent through the recorder
+	around   int   // its status then
+
+	// Set by decide: the refusal inside with which the request ends, or nil; it was refused, and
+	// may have run.
+	refusal     *refused
+	refusedLate bool
+}
+
+// Replayed reports whether an earlier attempt has an answer. Then the adapter calls Replay,
+// and otherwise Run.
+func (x *Exchange) Replayed() bool { return x.replayed }
+
+// Run runs the handler of a request on a Recorder, with the context of the attempt. Then it
+// ends the attempt, and sends the recorded answer to w.
+//
+// If the handler panics or ends its goroutine, the recorded answer is dropped: w and its
+// header are as before. The panic goes on.
+//
+// With an error, nothing was sent, and the adapter answers as for a request that is refused: the
+// handler has given no answer, because its context had ended. An empty 200 would say that all went
+// well.
+func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) error {
+	detached := context.WithoutCancel(r.Context()) // the attempt has to end if the client disconnects
+	leased, returned, ended := context.Background(), false, false
+	defer func() {
+		if !ended {
+			x.endAbnormally(detached, returned, context.Cause(leased))
+		}
+	}()
+	leased = x.attempt.Lease().Context()
+	x.recorder = newRecorder(w, x.filter, bridge.MaxAnswer(x.attempt))
+	x.outer = x.entry.pass
+	x.pass = pass{Context: leased, recorder: x.recorder}
+	running := r.WithContext(&x.pass) //nolint:contextcheck // derived from the request's by Begin
+	running.Body = x.body.watch(r)
+	handler(x.recorder, running)
+	returned = true
+	x.recorder.close()
+	cutOff := x.end(detached, context.Cause(leased)) //nolint:contextcheck // leased only tells why it ended
+	ended = true
+	if cutOff == nil {
+		x.send()
+	}
+	x.leave(cutOff)
+	return cutOff
+}
+
+// RunAnswer is Run for a framework without net/http, which keeps the answer of a handler until the
+// handler has returned. handler returns that answer, and the adapter sends it after RunAnswer. before
+// is the header of the answer before the handler: what outer middlewares have set is not stored.
+func (x *Exchange) RunAnswer(ctx context.Context, before http.Header, handler func(context.Context) HTTPAnswer) error {
+	r := (&http.Request{Body: http.NoBody}).WithContext(ctx)
+	return x.Run(held(before), r, func(w *Recorder, r *http.Request) {
+		answer := handler(r.Context())
+		clear(w.Header())
+		maps.Copy(w.Header(), answer.Header)
+		w.WriteHeader(answer.Status)
+		_, _ = w.Write(answer.Body) // an error says that the status has no body, or less
+	})
+}
+
+// held is the writer of an answer that a framework sends by itself.
+type held http.Header
+
+// Header returns the header before the handler, which the Recorder changes.
+func (h held) Header() http.Header { return http.Header(h) }
+
+// Write does nothing.
+func (held) Write(p []byte) (int, error) { return len(p), nil }
+
+// WriteHeader does nothing.
+func (held) WriteHeader(int) {}
+
+// leave says to an Exchange outside that the handler has returned, or that the answer was replayed. If
+// the request is refused, that is after it.
+func (x *Exchange) leave(refusal error) {
+	x.entry.Returned()
+	x.entry.pass.leave()
+	if refusal != nil {
+		x.entry.pass.refuseBecauseOf(refusal)
+	}
+}
+
+// send sends the recorded answer. If that is a refusal, an Exchange around this one learns so.
+func (x *Exchange) send() {
+	if x.refusal == nil || x.outer == nil {
+		x.recorder.send()
+		return
+	}
+	pass := newPass(x.outer)
+	defer pass.leave()
+	x.recorder.send()
+	refusal := *x.refusal
+	if x.recorder.status != 0 {
+		refusal.status, refusal.body = x.recorder.status, append([]byte{}, x.recorder.body...)
+	}
+	pass.refused(refusal)
+}
+
+// SetStatus sets the status of an answer that the framework sends after the handler, if the
+// handler has written nothing. The adapter ensures that the framework sends it.
+func (x *Exchange) SetStatus(status int) { x.implied = status }
+
+// SetFailed reports that the handler has failed, and that an outer middleware will answer. status
+// is the status that the handler or its error has set, or 0. If the handler has answered,
+// SetFailed does nothing.
+func (x *Exchange) SetFailed(status int) { x.failed, x.left = !x.recorder.answered(), status }
+
+// SetError reports an error that the handler has given to its framework. Of several errors,
+// the function of core.WithUnknown gets the last one.
+func (x *Exchange) SetError(err error) {
+	x.err = err
+	x.NoteTimeout(err)
+}
+
+// SetReturned is SetError for the error that the handler has returned, with which the framework answers
+// if nothing else has. status is the one that the error asks for, or 0.
+func (x *Exchange) SetReturned(err error, status int) {
+	x.SetError(err)
+	x.recorder.noteReturned(err, status)
+}
+
+// NoteTimeout records whether an error that the framework shows to its middlewares in another way
+// is that of a timeout.
+func (x *Exchange) NoteTimeout(err error) { x.timedOut = x.timedOut || isTimeout(err) }
+
+// SetLost reports that the handler has failed because it, or what it did, has lost a lease: see
+// LossOf. If it has answered, SetLost does nothing. Otherwise Run returns an error.
+func (x *Exchange) SetLost() { x.pass.interrupt() }
+
+// SetSent reports that the answer was sent without the Recorder, with the status, or will be sent in
+// pieces after RunAnswer. So it cannot be stored.
+func (x *Exchange) SetSent(status int) { x.bypassed, x.around = true, status }
+
+// end ends the attempt of a handler that has returned. The answer is sent even if Redis does
+// not store it: the Locker's observer receives that error. cut is the cause if the handler's
+// context had ended before the handler returned. The error is that of Run.
+func (x *Exchange) end(ctx context.Context, cut error) error {
+	given, replayable := x.recorder.result(x.implied)
+	status := x.status(given.Status, true)
+	decision := x.decide(status, true, cut)
+	switch decision {
+	default:
+		x.outer.interrupt()
+		_ = x.attempt.Unknown(ctx, x.unknownCause(status, true, cut))
+	case core.EndAbort:
+		_ = x.attempt.Abort(ctx)
+	case core.EndDone:
+		_ = x.attempt.Done(ctx)
+		return nil
+	case core.EndCommit:
+		if !replayable || x.failed || x.bypassed {
+			_ = x.attempt.Done(ctx)
+		} else {
+			_ = bridge.CommitOwned(ctx, x.attempt, answer.Encode(nil, given))
+		}
+		return nil
+	}
+	if x.failed || !x.isCutOff(cut) {
+		return nil // there is an answer, or a middleware outside gives it
+	}
+	return bridge.CutOff(x.attempt, cut, decision == core.EndAbort)
+}
+
+// endAbnormally ends the attempt of a handler that has not returned. It also ends the attempt
+// if Unknown or Stored has panicked.
+func (x *Exchange) endAbnormally(ctx context.Context, returned bool, cut error) {
+	if x.recorder == nil {
+		_ = x.attempt.Abort(ctx) // the outer writer has panicked, before the handler
+		return
+	}
+	x.recorder.close()
+	cause, frees := errDeciderPanicked, false // stay if Unknown or Stored panics now
+	defer func() {
+		if frees {
+			_ = x.attempt.Abort(ctx)
+			return
+		}
+		_ = x.attempt.Unknown(ctx, cause)
+	}()
+	if returned {
+		return
+	}
+	given, _ := x.recorder.result(0)
+	status := x.status(given.Status, false)
+	frees = x.decide(status, false, cut) == core.EndAbort
+	cause = x.unknownCause(status, false, cut)
+}

@@ -1,0 +1,53 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// isLoss reports whether an error says that the lease of a handler has ended. A refusal does not.
+func isLoss(err error) bool {
+	outcome, _ := core.RefusalOf(err)
+	return outcome.Code == "lease_lost"
+}
+
+// LossOf returns the error that answers for a handler under a lock which has given no answer: its
+// lease had ended. ctx is the context of the handler, and err the error that the handler has left to
+// its framework, or nil. LossOf returns nil if the handler was not cut off, or has left an error of
+// its own.
+func LossOf(ctx context.Context, err error) error {
+	ended := context.Cause(ctx)
+	switch {
+	case err != nil && isLoss(err):
+		return err
+	case ended != nil && isLoss(ended) && (err == nil || isContextEnd(err)):
+		return ended
+	}
+	return nil
+}
+
+// isTimeout reports whether an error says that the time of the handler, of its lease, or of a
+// connection was over, so that what the handler did may have taken effect.
+func isTimeout(err error) bool { return isContextEnd(err) || isLoss(err) || hasTimeout(err) }
+
+// hasTimeout reports whether the method Timeout of an error, or of one below, reports true.
+func hasTimeout(err error) bool {
+	if network, is := err.(interface{ Timeout() bool }); is && network.Timeout() {
+		return true
+	}
+	switch err := err.(type) { //nolint:errorlint // the tree is walked here
+	case interface{ Unwrap() error }:
+		return hasTimeout(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(err.Unwrap(), hasTimeout)
+	}
+	return false
+}
+
+// isContextEnd reports whether an error says that a context has ended.
+func isContextEnd(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}

@@ -1,0 +1,110 @@
+package adapter
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+)
+
+// A refused is the answer to a request that a middleware of reqlock inside an Exchange refuses.
+type refused struct {
+	status int    // 0: not known
+	body   []byte // nil: not known
+	ours   bool   // made by reqlock or the key; otherwise by a function of the application
+	err    error  // with which a framework answers later; nil if the middleware has answered
+	cause  error  // why the request was refused
+}
+
+// maxRefusal is the number of bytes of the longest refusal that is compared with an answer.
+const maxRefusal = 64 << 10
+
+// maxRefusals is how many refusals of a request are compared with its answer.
+const maxRefusals = 16
+
+// note records a refusal, for a caller that holds mu. Of many, the last ones are kept.
+func (r *Recorder) note(refusal refused) {
+	r.wasRefused = true
+	if len(r.refusals) == maxRefusals {
+		r.refusals = r.refusals[1:]
+	}
+	r.refusals = append(r.refusals, refusal)
+}
+
+// endsRefused returns the refusal that is the answer of a handler that has returned, or nil. ran
+// reports whether the request may have run all the same. status is that of the answer. custom says
+// that the application has chosen which failures are unknown or stored, and around that the
+// answer was given without the Recorder.
+//
+// The answer is a refusal if it has the status and the body of that refusal. If it has more bytes
+// behind, something has run after the refusal. A writer in between may change the bytes, and an
+// error handler may only choose the status. So any 4xx with the status of a refusal counts as that
+// refusal: this status of a handler, too, says that nothing was done. Exceptions: 499, and an
+// application that has chosen.
+func (r *Recorder) endsRefused(status int, custom, around bool) (found *refused, ran bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isReturned(status) {
+		return r.returned, r.hasRun(r.returned)
+	}
+	var hidden, continued *refused
+	for i := range r.refusals {
+		refusal := &r.refusals[i]
+		if r.otherError || status != refusal.status || !refusal.ends(status) {
+			continue
+		}
+		switch more, begins := r.beginsWith(refusal); {
+		case begins && !more, around:
+			return refusal, r.hasRun(refusal)
+		case begins:
+			continued = refusal
+		case isClientError(status) && status != 499 && !custom:
+			hidden = refusal
+		}
+	}
+	if continued != nil {
+		return continued, true
+	}
+	return hidden, r.hasRun(hidden)
+}
+
+// ends reports whether a request may end with the refusal, which is answered with the status. A
+// function of the application may have run the request by other means. So its answer is no
+// refusal, but counts as the handler's. Exception: it is a 4xx.
+func (refusal *refused) ends(status int) bool { return refusal.ours || isClientError(status) }
+
+// hasRun reports whether the request may have run although its answer is the refusal, which may be
+// nil. Another status behind the refusal shows that something has run after it. Exception: a
+// middleware that ends the context of its request sets 503 or 504 at its end, also behind the
+// refusal of that request.
+func (r *Recorder) hasRun(refusal *refused) bool {
+	late := r.lateStatus || r.lateTimeout && (refusal == nil || !isContextEnd(refusal.cause))
+	return r.ran || r.inside > 0 || late
+}
+
+// beginsWith reports whether the recorded answer begins with the body of a refusal, and whether it
+// has more.
+func (r *Recorder) beginsWith(refusal *refused) (more, begins bool) {
+	if refusal.body == nil {
+		return false, false
+	}
+	rest, begins := behind(r.body, refusal.body)
+	return r.more || len(bytes.TrimSpace(rest)) > 0, begins
+}
+
+// behind returns what a body has behind a document, and whether the body begins with the document. A
+// framework may have indented a JSON document.
+func behind(body, document []byte) (rest []byte, found bool) {
+	if rest, found = bytes.CutPrefix(body, document); found {
+		return rest, true
+	}
+	var first json.RawMessage
+	var given, want bytes.Buffer
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if decoder.Decode(&first) != nil || json.Compact(&given, first) != nil || json.Compact(&want, document) != nil {
+		return nil, false
+	}
+	return body[decoder.InputOffset():], bytes.Equal(given.Bytes(), want.Bytes())
+}
+
+// isClientError reports whether a status is a 4xx.
+func isClientError(status int) bool { return status/100 == http.StatusBadRequest/100 }
