@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/bridge"
@@ -24,6 +25,38 @@ func convert[R, S any](node bridge.Node[S], get func(R) S) bridge.Node[R] {
 	}
 	for _, one := range node.All {
 		to.All = append(to.All, convert(one, get))
+	}
+	return to
+}
+
+// ConvertError returns a key with other errors, such as core.ErrBodyTooLarge for the error of a limit
+// of the framework. convert gets each error of reading the key, and must be safe for concurrent use.
+func ConvertError[R any](key core.Key[R], convert func(error) error) core.Key[R] {
+	return keyOf(withRead(nodeOf(key), func(got bridge.RequestKey, err error) (bridge.RequestKey, error) {
+		if err != nil {
+			err = convert(err)
+		}
+		return got, err
+	}))
+}
+
+// Cloned returns a key whose text shares no memory with the request, for a framework that uses the
+// memory of a request again. Such an adapter clones each key that its middlewares get.
+func Cloned[R any](key core.Key[R]) core.Key[R] {
+	return keyOf(withRead(nodeOf(key), func(got bridge.RequestKey, err error) (bridge.RequestKey, error) {
+		got.Raw, got.Name = strings.Clone(got.Raw), strings.Clone(got.Name)
+		return got, err
+	}))
+}
+
+// withRead changes what the keys inside of a key have read.
+func withRead[R any](node bridge.Node[R], change func(bridge.RequestKey, error) (bridge.RequestKey, error)) bridge.Node[R] {
+	to := bridge.Node[R]{About: node.About}
+	if node.Read != nil {
+		to.Read = func(env bridge.Env, r R) (bridge.RequestKey, error) { return change(node.Read(env, r)) }
+	}
+	for _, one := range node.All {
+		to.All = append(to.All, withRead(one, change))
 	}
 	return to
 }

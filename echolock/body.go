@@ -7,8 +7,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // Form reads the key from a field of a form in the body: urlencoded or multipart,
@@ -19,7 +20,7 @@ import (
 //
 // The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with c.FormValue and c.Bind as well as from c.Request().Body.
-func Form(name string) Key { return httpkey.Form(name, echo.Context.Request, bodyFault) }
+func Form(name string) Key { return adapter.ConvertError(of(nethttplock.Form(name)), bodyFault) }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever its
 // Content-Type. Dots separate nested fields: JSONField("account.id"). An empty name
@@ -37,12 +38,12 @@ func Form(name string) Key { return httpkey.Form(name, echo.Context.Request, bod
 // request gets 500: let the middleware store the bound value with c.Set, and read the
 // key with GetAs.
 func JSONField(path string) Key {
-	return httpkey.JSONField(path, echo.Context.Request, bodyFault)
+	return adapter.ConvertError(of(nethttplock.JSONField(path)), bodyFault)
 }
 
 // readBody reads the body of a request for its fingerprint.
 func readBody(c echo.Context, limit int64) ([]byte, error) {
-	body, err := httpkey.ReadBody(c.Request(), limit)
+	body, err := adapter.ReadBody(c.Request(), limit)
 	return body, bodyFault(err)
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
 // Idempotent runs a request once for its key. A copy that arrives after the request
@@ -42,86 +41,83 @@ import (
 // its locks (core.WithPermits and core.WithShared) or is from core.NewQuorum. The middleware
 // is safe for concurrent use.
 func Idempotent(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
-	endpoint := adapter.Must(httpattempt.New(self, l, key, readBody, opts))
-	onError := errorHandlerOf(endpoint.Locker())
+	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", l, key, accessors(), opts))
+	onError := errorHandlerOf(once.Locker())
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) (left error) {
-			pass := httpattempt.Enter(c.Request().Context())
-			defer pass.Leave()
-			if pass != nil {
-				defer restore(c, c.Request())
-				c.SetRequest(c.Request().WithContext(pass))
-			}
-			exchange, refusal := endpoint.Begin(c.Request(), c, c.Path(), routeOf(c))
-			if refusal == nil || errors.Is(refusal, core.ErrSkip) {
-				pass.Run()
-				left = serve(c, exchange, next)
-				pass.Returned(context.Cause(c.Request().Context()))
-				pass.Leave()
-				refusal = exchange.CutOff()
+			entry, exchange, refusal := once.Begin(c.Request().Context(), c)
+			defer entry.Leave()
+			switch {
+			case refusal != nil:
+			case exchange == nil:
+				return serve(c, entry, next)
+			case exchange.Replayed():
+				endRefusal(c)
+				exchange.Replay(c.Response())
+			default:
+				endRefusal(c)
+				left, refusal = run(c, exchange, next)
 			}
 			if refusal != nil {
-				return refuse(c, refusal, onError, pass)
+				return refuse(c, refusal, onError, entry)
 			}
 			return left
 		}
 	}
 }
 
-// serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
-// The error is for the middlewares outside.
-func serve(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) error {
-	endRefusal(c)
-	switch {
-	case exchange == nil:
-		return next(c)
-	case exchange.Replayed():
-		exchange.Replay(c.Response())
-		return nil
-	}
-	return run(c, exchange, next)
+// accessors returns how the requests are read.
+func accessors() adapter.Accessors[echo.Context] {
+	a := adapter.NetHTTP(echo.Context.Request, echo.Context.Path)
+	a.Route, a.Body = routeOf, readBody
+	return a
 }
 
 // run runs the handler. If the handler does not return and no part of its answer was
-// sent, run resets c.Response(), so that a middleware outside can answer. The error is that of
-// serve.
-func run(c echo.Context, exchange *httpattempt.Exchange, next echo.HandlerFunc) (left error) {
+// sent, run resets c.Response(), so that a middleware outside can answer. left is the error for the
+// middlewares outside, and refusal that of the Exchange.
+func run(c echo.Context, exchange *adapter.Exchange, next echo.HandlerFunc) (left, refusal error) {
 	request, response := c.Request(), c.Response()
 	before := *response
-	exchange.Run(response.Writer, request, func(recorder *httpattempt.Recorder, running *http.Request) {
+	refusal = exchange.Run(response.Writer, request, func(recorder *adapter.Recorder, running *http.Request) {
 		returned := false
 		defer func() {
 			restore(c, request)
 			response.Writer = before.Writer
-			if !returned && !recorder.PassedThrough() {
+			if !returned && !recorder.IsSent() {
 				response.Status, response.Size, response.Committed = before.Status, before.Size, before.Committed
 			}
 		}()
 		c.SetRequest(running)
 		response.Writer = recorder
 		err := next(c)
-		exchange.Return(err, statusIn(err))
+		exchange.SetReturned(err, statusIn(err))
 		noteMessages(exchange, err)
 		switch {
 		case err == nil:
-		case lossOf(context.Cause(running.Context()), err) != nil:
-			exchange.Lose()
-		case httpattempt.IsContextEnd(err) && running.Context().Err() != nil:
+		case lossOf(running.Context(), err) != nil:
+			exchange.SetLost()
+		case isContextEnd(err) && running.Context().Err() != nil:
 			left = err // a middleware that ends the context, such as Echo's ContextTimeout, answers
-			exchange.Fail(0)
+			exchange.SetFailed(0)
 		default:
 			c.Error(err)
-			exchange.Fail(failureIn(err)) // no effect if the error was rendered
+			exchange.SetFailed(failureIn(err)) // no effect if the error was rendered
 		}
 		returned = true
 	})
-	return left
+	return left, refusal
+}
+
+// isContextEnd reports whether an error says that a context has ended.
+func isContextEnd(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // noteMessages reports the errors that the handler has given to its framework as the Message of an
 // HTTPError, which does not unwrap to it.
-func noteMessages(exchange *httpattempt.Exchange, err error) {
+func noteMessages(exchange *adapter.Exchange, err error) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if own, is := err.(*echo.HTTPError); is { //nolint:errorlint // the chain is walked here
 			if message, is := own.Message.(error); is {
@@ -153,7 +149,7 @@ func failureIn(err error) int {
 // own routes.
 func routeOf(c echo.Context) string {
 	r := c.Request()
-	route := httpattempt.RouteOf(r, c.Path())
+	route := adapter.Route(r, c.Path())
 	if _, own := c.Echo().Routers()[r.Host]; own {
 		return r.Host + route
 	}

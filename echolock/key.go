@@ -1,7 +1,6 @@
 package echolock
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
-	"github.com/reqlock/reqlock/internal/keytext"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // Param reads the key from a parameter of the route's path, as in
@@ -26,11 +23,10 @@ import (
 // "42" and "4%32" are two values for the handler, and two keys. If the handler
 // unescapes the value, it needs a core.KeyOf that does so too.
 func Param(name string) Key {
-	httpkey.MustBeWildcard("Param", name)
-	return core.KeyOf(func(c echo.Context) (string, error) {
+	return adapter.PathKey("Param", name, func(c echo.Context) adapter.PathValue {
 		route := knownRoute(c)
-		return httpkey.Wildcard("Param", name, c.Param(name), route, route != "" && !slices.Contains(c.ParamNames(), name))
-	}).Describe(keytext.Call("Param", name), "the path value "+strconv.Quote(name))
+		return adapter.PathValue{Value: c.Param(name), Route: route, Missing: route != "" && !slices.Contains(c.ParamNames(), name)}
+	})
 }
 
 // knownRoute returns the path of the route, or "" if it ends in a star: then it may be that of
@@ -47,7 +43,7 @@ func knownRoute(c echo.Context) string {
 // different values. An empty name panics.
 //
 // The client chooses the value: see the package comment on keys.
-func Header(name string) Key { return adapter.Convert(httpkey.Header(name), echo.Context.Request) }
+func Header(name string) Key { return of(nethttplock.Header(name)) }
 
 // IdempotencyKey reads the key from the Idempotency-Key header, which is the same in
 // all copies of one request (draft-ietf-httpapi-idempotency-key-header-07). The
@@ -67,18 +63,19 @@ func Header(name string) Key { return adapter.Convert(httpkey.Header(name), echo
 // Under Idempotent a copy of a request gets the first answer. Under Middleware copies
 // do not run at the same time, but a copy that arrives after the first request has
 // ended runs again.
-func IdempotencyKey() Key { return adapter.Convert(httpkey.IdempotencyKey(), echo.Context.Request) }
+func IdempotencyKey() Key { return of(nethttplock.IdempotencyKey()) }
 
 // QueryParam reads the key from a parameter of the URL's query. A parameter that
 // occurs more than once, or a malformed query, is core.ErrInvalidKey. An empty name
 // panics.
 func QueryParam(name string) Key {
-	return adapter.Convert(httpkey.Query("QueryParam", name), echo.Context.Request)
+	self.Require(name != "", "QueryParam needs a name")
+	return of(nethttplock.Query(name)).Describe(adapter.Call("QueryParam", name), "the query parameter "+strconv.Quote(name))
 }
 
 // Cookie reads the key from a cookie. Two cookies with the name are
 // core.ErrInvalidKey. An empty name panics.
-func Cookie(name string) Key { return adapter.Convert(httpkey.Cookie(name), echo.Context.Request) }
+func Cookie(name string) Key { return of(nethttplock.Cookie(name)) }
 
 // RealIP reads the key from c.RealIP: the address of the client, from the headers
 // that Echo trusts. All notations of an address are one key. A client without an
@@ -90,7 +87,7 @@ func Cookie(name string) Key { return adapter.Convert(httpkey.Cookie(name), echo
 // echo.ExtractIPFromXFFHeader or echo.ExtractIPFromRealIPHeader with the addresses of
 // your proxies.
 func RealIP() Key {
-	return core.KeyOf(func(c echo.Context) (string, error) { return keytext.IP(c.RealIP()) }).Describe("RealIP()", "")
+	return core.KeyOf(func(c echo.Context) (string, error) { return adapter.IP(c.RealIP()) }).Describe("RealIP()", "")
 }
 
 // Host reads the key from c.Request().Host, the host to which the request was sent.
@@ -109,15 +106,15 @@ func RealIP() Key {
 // refuse unknown hosts. Host does not read X-Forwarded-Host, which a client can
 // forge. Behind a proxy that changes the host, set c.Request().Host in a middleware
 // before the lock.
-func Host() Key { return adapter.Convert(httpkey.Host(), echo.Context.Request) }
+func Host() Key { return of(nethttplock.Host()) }
 
 // Get reads the key from a value that an earlier middleware put into c with c.Set,
 // such as the authenticated user. Strings, integers and values with a method String
 // are keys. A value of another type is core.ErrInvalidKey, and the error names the
 // type. A missing or nil value is core.ErrNoKey. An empty name panics.
 func Get(name string) Key {
-	registration.Must(self, name != "", "Get needs a name")
-	return core.KeyOf(func(c echo.Context) (string, error) { return keytext.Value(c.Get(name)) }).Describe(keytext.Call("Get", name), "")
+	self.Require(name != "", "Get needs a name")
+	return core.KeyOf(func(c echo.Context) (string, error) { return adapter.Value(c.Get(name)) }).Describe(adapter.Call("Get", name), "")
 }
 
 // GetAs reads the key from a value of type T that an earlier middleware put into c
@@ -129,17 +126,18 @@ func Get(name string) Key {
 // core.ErrInvalidKey, and the error names the type. An empty name or a nil get
 // panics.
 func GetAs[T any](name string, get func(T) string) Key {
-	registration.Must(self, name != "", "GetAs needs a name")
-	registration.Must(self, get != nil, "GetAs needs a function")
-	return core.KeyOf(func(c echo.Context) (string, error) { return keytext.As(c.Get(name), get) }).Describe(keytext.Call("GetAs", name), "")
+	self.Require(name != "", "GetAs needs a name")
+	self.Require(get != nil, "GetAs needs a function")
+	return core.KeyOf(func(c echo.Context) (string, error) { return adapter.ValueAs(c.Get(name), get) }).Describe(adapter.Call("GetAs", name), "")
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for
 // core.Join. An empty key panics.
-func Literal(key string) Key { return adapter.Convert(httpkey.Literal(key), echo.Context.Request) }
+func Literal(key string) Key { return of(nethttplock.Literal(key)) }
 
 // IsRead reports whether a request changes nothing: its method is GET or HEAD. It is for
 // core.Key.SharedWhen, and for routes on which these methods keep that promise.
-func IsRead(c echo.Context) bool {
-	return c.Request().Method == http.MethodGet || c.Request().Method == http.MethodHead
-}
+func IsRead(c echo.Context) bool { return nethttplock.IsRead(c.Request()) }
+
+// of returns a key of net/http's request for that of a context.
+func of(key nethttplock.Key) Key { return adapter.Convert(key, echo.Context.Request) }

@@ -1,18 +1,12 @@
 package echolock
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
-	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // A Key reads the lock key from a request. The functions of this package return Keys,
@@ -40,40 +34,38 @@ type Key = core.Key[echo.Context]
 // effect on its requests or belongs to another adapter, and for a key of SharedWhen without
 // core.WithWait above 0. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
-	l = adapter.Must(registration.LockView(self, "Middleware", bridge.HTTPLock, l, key, opts))
-	onError := errorHandlerOf(l)
-	wait, mistakes := httpreply.NewWaitCheck(self, l), httpkey.NewMistakeCheck(self, l)
+	lock := adapter.Must(adapter.NewLock(self, "Middleware", l, key, opts))
+	onError := errorHandlerOf(lock.Locker())
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			r := c.Request()
-			wait.Check(r)
-			pass := httpattempt.Enter(r.Context())
-			defer pass.Leave()
-			ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, key)
+			entry, err := lock.Enter(c.Request().Context(), c)
+			defer entry.Leave()
 			if err != nil {
-				mistakes.Check(err)
-				return refuse(c, err, onError, pass)
+				return refuse(c, err, onError, entry)
 			}
-			defer release()
-			pass.Run()
-			wait.CheckBody(r)
-			endRefusal(c)
-			defer restore(c, r)
-			c.SetRequest(r.WithContext(ctx))
 			response := c.Response()
-			err = next(c)
-			ended := context.Cause(ctx)
-			pass.Returned(ended)
-			return answerLoss(ended, c, response, err, pass)
+			err = serve(c, entry, next)
+			return answerLoss(c, response, err, entry)
 		}
 	}
+}
+
+// serve serves a request that has entered a middleware.
+func serve(c echo.Context, entry adapter.Entry, next echo.HandlerFunc) error {
+	endRefusal(c)
+	r := c.Request()
+	defer restore(c, r)
+	c.SetRequest(entry.Request(r))
+	err := next(c)
+	entry.Returned()
+	return err
 }
 
 // restore sets the request of c to the one from before the lock: code that runs after
 // the lock, and Echo's HTTPErrorHandler, must not get a context that ended with the
 // lease. It copies the form that a handler has parsed.
 func restore(c echo.Context, r *http.Request) {
-	httpkey.CopyParsedForm(c.Request(), r)
+	adapter.CopyForm(c.Request(), r)
 	c.SetRequest(r)
 }

@@ -1,13 +1,6 @@
 package echolock
 
-import (
-	"errors"
-
-	"github.com/labstack/echo/v4"
-
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
-)
+import "github.com/labstack/echo/v4"
 
 // A refusal is kept in the context of a refused request, for a middleware outside
 // that retries the request: if the retry runs, its answer must not contain parts of
@@ -16,21 +9,6 @@ type refusal struct {
 	status int   // of the response, before the refusal
 	over   bool  // a retry of the request runs
 	made   error // the last error of WriteError
-}
-
-// of returns the answer to a request that is refused because of err: what the error handler has
-// answered on the Guard, or else what Echo renders of the error answer.
-func (r *refusal) of(answer, err error, guard *httpreply.Guard) httpattempt.Refusal {
-	refused := httpattempt.Refusal{Status: statusIn(answer), Cause: err}
-	switch {
-	case guard.Answered(), answer == nil:
-		refused = httpattempt.RefusalBy(guard, err)
-	case errors.Is(answer, r.made):
-		refused = httpattempt.RefusalOf(err)
-		refused.Status = statusIn(answer)
-	}
-	refused.Err = answer
-	return refused
 }
 
 // refusalName is the name of the refusal in the context.

@@ -1,40 +1,36 @@
 package echolock
 
 import (
+	"errors"
 	"reflect"
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
+	"github.com/reqlock/reqlock/adapter"
 )
 
 // refuse returns the error of a request that does not run. It calls the error
 // handler, unless the key has answered by itself.
-func refuse(c echo.Context, err error, handler func(echo.Context, error) error, pass *httpattempt.Pass) (answer error) {
+func refuse(c echo.Context, err error, handler func(echo.Context, error) error, entry adapter.Entry) (answer error) {
 	response := c.Response()
 	if response.Committed {
-		pass.RefusedByKey(response.Status, int(response.Size), err)
+		entry.SetAnswered(response.Status, int(response.Size))
 		return err
 	}
-	refusal := refusalOf(c)                         // keeps the status
-	response.Status = httpreply.RefusalOf(err).HTTP // for a body without a status
-	guard := pass.Guard(response.Writer, err)
-	defer func() { // also when the error handler panics
-		if pass != nil {
-			pass.Refused(refusal.of(answer, err, guard))
-		}
-	}()
+	refusal := refusalOf(c) // keeps the status
+	guard := entry.Guard(response.Writer, err)
+	response.Status = guard.Status() // for a body without a status
 	answer = handle(c, err, handler, guard)
 	if isItself(answer, err) || answer == nil && !response.Committed {
-		return WriteError(c, err)
+		answer = WriteError(c, err)
 	}
+	entry.SetReturned(answer, statusIn(answer), errors.Is(answer, refusal.made))
 	return answer
 }
 
 // handle calls the error handler. An answer that the error handler writes to the
 // server's own writer or to the connection counts as well.
-func handle(c echo.Context, err error, handler func(echo.Context, error) error, guard *httpreply.Guard) error {
+func handle(c echo.Context, err error, handler func(echo.Context, error) error, guard *adapter.Guard) error {
 	response := c.Response()
 	w := response.Writer
 	response.Writer = guard

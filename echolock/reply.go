@@ -8,8 +8,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
 )
 
 // WriteError prepares the answer of a request that did not run, and returns an
@@ -39,8 +39,8 @@ import (
 // with its Code and Message, unless it wraps an error of core. No other answer
 // contains a key, a token or the text of an error.
 func WriteError(c echo.Context, err error) error {
-	outcome := httpreply.RefusalOf(err)
-	document := httpreply.NewDocument(outcome)
+	outcome := adapter.RefusalOf(err)
+	document := &problem{refusal: outcome}
 	announce(c, outcome, document)
 	inner := &echo.HTTPError{Code: outcome.HTTP, Message: document, Internal: behind(err)}
 	answer := &echo.HTTPError{Code: outcome.HTTP, Message: outcome.Code, Internal: inner}
@@ -50,7 +50,7 @@ func WriteError(c echo.Context, err error) error {
 	switch {
 	case outcome.Code == "deadline":
 		answer = inner
-	case !httpreply.HasBody(outcome):
+	case adapter.Problem(outcome) == nil:
 		_ = c.NoContent(outcome.HTTP) // the default handler would write a document
 	}
 	refusalOf(c).made = answer
@@ -59,18 +59,18 @@ func WriteError(c echo.Context, err error) error {
 
 // announce clears the headers that the answer sets, and sets them when its status is
 // sent.
-func announce(c echo.Context, outcome core.Refusal, document *httpreply.Document) {
+func announce(c echo.Context, outcome core.Refusal, document *problem) {
 	refusal, response := refusalOf(c), c.Response()
-	httpreply.ClearHeader(response.Header())
+	adapter.ClearAnswerHeader(response.Header())
 	response.Before(func() {
 		if refusal.over || response.Status < http.StatusBadRequest {
 			return
 		}
 		header := response.Header()
-		httpreply.SetHeader(header, outcome)
+		adapter.SetRefusalHeader(header, outcome)
 		isJSON := strings.HasPrefix(header.Get(echo.HeaderContentType), echo.MIMEApplicationJSON)
-		if isJSON && document.Rendered() {
-			header.Set(echo.HeaderContentType, httpreply.ContentType)
+		if isJSON && document.rendered.Load() {
+			header.Set(echo.HeaderContentType, adapter.ProblemType)
 		}
 	})
 }

@@ -7,7 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
+	"github.com/reqlock/reqlock/adapter"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // Form reads the key from a field of a form in the body: urlencoded or multipart,
@@ -18,7 +19,7 @@ import (
 //
 // The body is read before the lock is taken; see core.WithMaxBody. The handler can still read
 // the whole body, with c.PostForm and c.ShouldBind as well as from c.Request.Body.
-func Form(name string) Key { return httpkey.Form(name, requestOf, nil) }
+func Form(name string) Key { return of(nethttplock.Form(name)) }
 
 // JSONField reads the key from a field of a JSON object in the body, whatever its
 // Content-Type. Dots separate nested fields: JSONField("account.id"). An empty name
@@ -37,12 +38,12 @@ func Form(name string) Key { return httpkey.Form(name, requestOf, nil) }
 // stores the bound value with c.Set; GetAs then reads the key from the validated
 // value.
 func JSONField(path string) Key {
-	return httpkey.JSONField(path, func(c *gin.Context) *http.Request {
+	return adapter.Convert(nethttplock.JSONField(path), func(c *gin.Context) *http.Request {
 		if bound, ok := boundBody(c); ok {
 			return bound
 		}
 		return c.Request
-	}, nil)
+	})
 }
 
 // boundBody returns a request with the body that c.ShouldBindBodyWith has read and
@@ -59,7 +60,7 @@ func boundBody(c *gin.Context) (*http.Request, bool) {
 // readBody reads the body of a request for its fingerprint.
 func readBody(c *gin.Context, limit int64) ([]byte, error) {
 	if bound, ok := boundBody(c); ok {
-		return httpkey.ReadBody(bound, limit)
+		return adapter.ReadBody(bound, limit)
 	}
-	return httpkey.ReadBody(c.Request, limit)
+	return adapter.ReadBody(c.Request, limit)
 }

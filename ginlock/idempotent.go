@@ -1,15 +1,12 @@
 package ginlock
 
 import (
-	"context"
-	"errors"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
 )
 
 // Idempotent runs a request once for its key. A copy that arrives after the request
@@ -38,48 +35,40 @@ import (
 // its locks (core.WithPermits and core.WithShared) or is from core.NewQuorum. The middleware
 // is safe for concurrent use.
 func Idempotent(l *core.Locker, key Key, opts ...core.Option) gin.HandlerFunc {
-	endpoint := adapter.Must(httpattempt.New(self, l, key, readBody, opts))
-	onError, _ := errorHandler.Value(endpoint.Locker())
+	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", l, key, accessors(), opts))
+	onError, _ := errorHandler.Value(once.Locker())
 
 	return func(c *gin.Context) {
-		pass := httpattempt.Enter(c.Request.Context())
-		defer pass.Leave()
-		if pass != nil {
-			defer restore(c, c.Request)
-			c.Request = c.Request.WithContext(pass)
-		}
-		exchange, err := endpoint.Begin(c.Request, c, c.FullPath(), routeOf(c))
-		if err == nil || errors.Is(err, core.ErrSkip) {
-			pass.Run()
-			serve(c, exchange)
-			pass.Returned(context.Cause(c.Request.Context()))
-			pass.Leave()
-			err = exchange.CutOff()
+		entry, exchange, err := once.Begin(c.Request.Context(), c)
+		defer entry.Leave()
+		switch {
+		case err != nil:
+		case exchange == nil:
+			serve(c, entry)
+		case exchange.Replayed():
+			c.Abort()
+			exchange.Replay(sender{c.Writer})
+		default:
+			err = run(c, exchange)
 		}
 		if err != nil {
-			onError.refuse(c, err, pass)
+			onError.refuse(c, err, entry)
 		}
 	}
 }
 
-// serve serves a request that is not refused. exchange is nil if it runs as without Idempotent.
-func serve(c *gin.Context, exchange *httpattempt.Exchange) {
-	switch {
-	case exchange == nil:
-		c.Next()
-	case exchange.Replayed():
-		c.Abort()
-		exchange.Replay(sender{c.Writer})
-	default:
-		run(c, exchange)
-	}
+// accessors returns how the requests are read.
+func accessors() adapter.Accessors[*gin.Context] {
+	a := adapter.NetHTTP(requestOf, (*gin.Context).FullPath)
+	a.Body = readBody
+	return a
 }
 
 // run runs the handlers behind the middleware.
-func run(c *gin.Context, exchange *httpattempt.Exchange) {
+func run(c *gin.Context, exchange *adapter.Exchange) error {
 	before := c.Request
 	outer := c.Writer
-	exchange.Run(sender{outer}, before, func(recorder *httpattempt.Recorder, running *http.Request) {
+	return exchange.Run(sender{outer}, before, func(recorder *adapter.Recorder, running *http.Request) {
 		defer restore(c, before)
 		defer func() { c.Writer = outer }()
 		w := newWriter(outer, recorder)
@@ -98,13 +87,10 @@ func run(c *gin.Context, exchange *httpattempt.Exchange) {
 		for _, failure := range c.Errors[state.failures:] {
 			exchange.SetError(failure.Err)
 		}
-		if loss := state.lossOf(context.Cause(running.Context()), c); loss != nil && !w.chosen && !outer.Written() {
-			exchange.Lose()
+		if loss := state.lossOf(running.Context(), c); loss != nil && !w.chosen && !outer.Written() {
+			exchange.SetLost()
 			return
 		}
 		w.end(exchange, len(c.Errors) > state.failures)
 	})
 }
-
-// routeOf returns the route of a request.
-func routeOf(c *gin.Context) string { return httpattempt.RouteOf(c.Request, c.FullPath()) }

@@ -1,6 +1,7 @@
 package ginlock
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -10,9 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
-	"github.com/reqlock/reqlock/internal/keytext"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // Param reads the key from a parameter of the route, as in "/accounts/:id/transfer".
@@ -26,12 +25,11 @@ import (
 // are two keys. If the handler unescapes the value, it needs a core.KeyOf that
 // does so too.
 func Param(name string) Key {
-	httpkey.MustBeWildcard("Param", name)
-	return core.KeyOf(func(c *gin.Context) (string, error) {
+	return adapter.PathKey("Param", name, func(c *gin.Context) adapter.PathValue {
 		value, hasName := c.Params.Get(name)
 		route := c.FullPath()
-		return httpkey.Wildcard("Param", name, value, route, route != "" && !hasName)
-	}).Describe(keytext.Call("Param", name), "the path value "+strconv.Quote(name))
+		return adapter.PathValue{Value: value, Route: route, Missing: route != "" && !hasName}
+	})
 }
 
 // Header reads the key from a request header. If the header occurs more than once,
@@ -39,7 +37,7 @@ func Param(name string) Key {
 // different values. An empty name panics.
 //
 // The client chooses the value: see the package comment on keys.
-func Header(name string) Key { return adapter.Convert(httpkey.Header(name), requestOf) }
+func Header(name string) Key { return of(nethttplock.Header(name)) }
 
 // IdempotencyKey reads the key from the Idempotency-Key header, which is the same in
 // all copies of one request (draft-ietf-httpapi-idempotency-key-header-07). The
@@ -59,17 +57,17 @@ func Header(name string) Key { return adapter.Convert(httpkey.Header(name), requ
 // Under Idempotent a copy of a request gets the first answer. Under Middleware copies
 // do not run at the same time, but a copy that arrives after the first request has
 // ended runs again.
-func IdempotencyKey() Key { return adapter.Convert(httpkey.IdempotencyKey(), requestOf) }
+func IdempotencyKey() Key { return of(nethttplock.IdempotencyKey()) }
 
 // Query reads the key from a parameter of the URL's query. A parameter that occurs
 // more than once, or a malformed query, is core.ErrInvalidKey. An empty name panics.
-func Query(name string) Key { return adapter.Convert(httpkey.Query("Query", name), requestOf) }
+func Query(name string) Key { return of(nethttplock.Query(name)) }
 
 // Cookie reads the key from a cookie, unescaped as by c.Cookie. Two cookies with the
 // name, or a cookie that cannot be unescaped, are core.ErrInvalidKey. An empty name
 // panics.
 func Cookie(name string) Key {
-	cookie := httpkey.Cookie(name)
+	cookie := nethttplock.Cookie(name)
 	return core.KeyOf(func(c *gin.Context) (string, error) {
 		escaped, err := cookie.Read(c.Request)
 		if err != nil {
@@ -77,10 +75,10 @@ func Cookie(name string) Key {
 		}
 		value, err := url.QueryUnescape(escaped.Raw())
 		if err != nil {
-			return "", keytext.Invalid("a malformed cookie")
+			return "", fmt.Errorf("%w: a malformed cookie", core.ErrInvalidKey)
 		}
-		return keytext.Text(value)
-	}).Describe(keytext.Call("Cookie", name), "the cookie "+strconv.Quote(name))
+		return adapter.Text(value)
+	}).Describe(adapter.Call("Cookie", name), "the cookie "+strconv.Quote(name))
 }
 
 // ClientIP reads the key from c.ClientIP: the address of the client, from the headers
@@ -92,7 +90,7 @@ func Cookie(name string) Key {
 // key. Call engine.SetTrustedProxies with the addresses of your proxies, or nil for
 // none.
 func ClientIP() Key {
-	return core.KeyOf(func(c *gin.Context) (string, error) { return keytext.IP(c.ClientIP()) }).Describe("ClientIP()", "")
+	return core.KeyOf(func(c *gin.Context) (string, error) { return adapter.IP(c.ClientIP()) }).Describe("ClientIP()", "")
 }
 
 // Host reads the key from c.Request.Host, the host to which the request was sent. Use
@@ -111,7 +109,7 @@ func ClientIP() Key {
 // refuse unknown hosts. Host does not read X-Forwarded-Host, which a client can
 // forge. Behind a proxy that changes the host, set c.Request.Host in a middleware
 // before the lock.
-func Host() Key { return adapter.Convert(httpkey.Host(), requestOf) }
+func Host() Key { return of(nethttplock.Host()) }
 
 // Get reads the key from a value that an earlier handler put into c with c.Set, such
 // as the authenticated user. Strings, integers and values with a method String are
@@ -124,8 +122,8 @@ func Get(name any) Key {
 	mustBeName(name, "Get")
 	return core.KeyOf(func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
-		return keytext.Value(value)
-	}).Describe(keytext.Call("Get", name), "")
+		return adapter.Value(value)
+	}).Describe(adapter.Call("Get", name), "")
 }
 
 // GetAs reads the key from a value of type T that an earlier handler put into c with
@@ -138,28 +136,29 @@ func Get(name any) Key {
 // name that Get does not accept.
 func GetAs[T any](name any, get func(T) string) Key {
 	mustBeName(name, "GetAs")
-	registration.Must(self, get != nil, "GetAs needs a function")
+	self.Require(get != nil, "GetAs needs a function")
 	return core.KeyOf(func(c *gin.Context) (string, error) {
 		value, _ := c.Get(name)
-		return keytext.As(value, get)
-	}).Describe(keytext.Call("GetAs", name), "")
+		return adapter.ValueAs(value, get)
+	}).Describe(adapter.Call("GetAs", name), "")
 }
 
 // Literal is the same key for every request: one lock for all of them, or a part for
 // core.Join. An empty key panics.
-func Literal(key string) Key { return adapter.Convert(httpkey.Literal(key), requestOf) }
+func Literal(key string) Key { return of(nethttplock.Literal(key)) }
+
+// of returns a key of net/http's request for that of a context.
+func of(key nethttplock.Key) Key { return adapter.Convert(key, requestOf) }
 
 // requestOf returns the net/http request of a context.
 func requestOf(c *gin.Context) *http.Request { return c.Request }
 
 // mustBeName panics unless c.Set accepts the name.
 func mustBeName(name any, function string) {
-	registration.Must(self, name != nil && name != "", function+" needs a name")
-	registration.Must(self, reflect.TypeOf(name).Comparable(), function+" needs a name that is comparable")
+	self.Require(name != nil && name != "", function+" needs a name")
+	self.Require(reflect.TypeOf(name).Comparable(), function+" needs a name that is comparable")
 }
 
 // IsRead reports whether a request changes nothing: its method is GET or HEAD. It is for
 // core.Key.SharedWhen, and for routes on which these methods keep that promise.
-func IsRead(c *gin.Context) bool {
-	return c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
-}
+func IsRead(c *gin.Context) bool { return nethttplock.IsRead(c.Request) }

@@ -1,18 +1,12 @@
 package ginlock
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpkey"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
-	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // A Key reads the lock key from a request. The functions of this package return Keys,
@@ -40,42 +34,41 @@ type Key = core.Key[*gin.Context]
 // effect on its requests or belongs to another adapter, and for a key of SharedWhen without
 // core.WithWait above 0. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key Key, opts ...core.Option) gin.HandlerFunc {
-	l = adapter.Must(registration.LockView(self, "Middleware", bridge.HTTPLock, l, key, opts))
-	onError, _ := errorHandler.Value(l)
-	wait, mistakes := httpreply.NewWaitCheck(self, l), httpkey.NewMistakeCheck(self, l)
+	lock := adapter.Must(adapter.NewLock(self, "Middleware", l, key, opts))
+	onError, _ := errorHandler.Value(lock.Locker())
 
 	return func(c *gin.Context) {
-		r := c.Request
-		wait.Check(r)
-		pass := httpattempt.Enter(r.Context())
-		defer pass.Leave()
-		ctx, release, err := core.Enter(pass.Inside(r.Context()), l, c, key)
+		entry, err := lock.Enter(c.Request.Context(), c)
+		defer entry.Leave()
 		if err != nil {
-			mistakes.Check(err)
-			onError.refuse(c, err, pass)
+			onError.refuse(c, err, entry)
 			return
 		}
-		defer release()
-		pass.Run()
-		if _, bound := boundBody(c); !bound {
-			wait.CheckBody(r)
-		}
-		defer restore(c, r)
-		c.Request = r.WithContext(ctx)
 		before := stateOf(c)
-		c.Next()
-		ended := context.Cause(ctx)
-		pass.Returned(ended)
-		if loss := before.lossOf(ended, c); loss != nil {
-			before.answerLoss(c, loss, pass)
+		serve(c, entry)
+		if loss := before.lossOf(entry.Context(), c); loss != nil {
+			before.answerLoss(c, loss, entry)
 		}
 	}
+}
+
+// serve runs the handlers behind a middleware.
+func serve(c *gin.Context, entry adapter.Entry) {
+	r := c.Request
+	defer restore(c, r)
+	if _, bound := boundBody(c); bound { // the body was read
+		c.Request = r.WithContext(entry.Context())
+	} else {
+		c.Request = entry.Request(r)
+	}
+	c.Next()
+	entry.Returned()
 }
 
 // restore sets the request of c to the one from before the lock: code that runs after
 // the lock must not get a context that ended with the lease. It copies the form that
 // a handler has parsed.
 func restore(c *gin.Context, r *http.Request) {
-	httpkey.CopyParsedForm(c.Request, r)
+	adapter.CopyForm(c.Request, r)
 	c.Request = r
 }

@@ -5,8 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
-	"github.com/reqlock/reqlock/internal/adapter/httpreply"
+	"github.com/reqlock/reqlock/adapter"
 )
 
 // WriteError answers a request that did not run. Middleware uses it without
@@ -22,31 +21,29 @@ import (
 // If the client has disconnected, the answer is 499 without a body. An error that
 // core.RefusalOf does not know is 500 with the code "internal". No answer contains a
 // key, a token or the text of an error.
-func WriteError(c *gin.Context, err error) { httpreply.Write(sender{c.Writer}, err) }
+func WriteError(c *gin.Context, err error) { adapter.WriteRefusal(sender{c.Writer}, err) }
 
 // refuse ends a request that does not run, and answers it unless the key has
 // done so. It aborts the chain first, so that c.Next in the error handler runs
 // nothing. It does not call c.Error: for an error that wraps the *gin.Error of a key,
 // c.Error would add only the *gin.Error.
-func (h handler) refuse(c *gin.Context, err error, pass *httpattempt.Pass) {
+func (h handler) refuse(c *gin.Context, err error, entry adapter.Entry) {
 	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
 	c.Abort()
 	switch {
 	case c.Writer.Written():
-		pass.RefusedByKey(c.Writer.Status(), c.Writer.Size(), err)
+		entry.SetAnswered(c.Writer.Status(), c.Writer.Size())
 	case h == nil:
-		pass.Refuse(sender{c.Writer}, err)
+		entry.Refuse(sender{c.Writer}, err)
 	default:
-		guard := pass.Guard(c.Writer, err)
-		defer func() { pass.Refused(httpattempt.RefusalBy(guard, err)) }() // also when the error handler panics
-		h.handle(c, err, guard)
+		h.handle(c, err, entry.Guard(c.Writer, err))
 	}
 }
 
 // handle calls the application's error handler with a guarded writer.
-func (h handler) handle(c *gin.Context, err error, guard *httpreply.Guard) {
+func (h handler) handle(c *gin.Context, err error, guard *adapter.Guard) {
 	w := c.Writer
-	c.Writer = guarded{w, guard, httpreply.RefusalOf(err).HTTP}
+	c.Writer = guarded{w, guard}
 	defer func() { c.Writer = w }()
 	h(c, err)
 	if !w.Written() { // an answer without the guard: engine.HandleContext, Hijack
@@ -58,8 +55,7 @@ func (h handler) handle(c *gin.Context, err error, guard *httpreply.Guard) {
 // begin an answer go through the guard; the other methods are Gin's.
 type guarded struct {
 	gin.ResponseWriter
-	guard  *httpreply.Guard
-	status int // for an answer without a status
+	guard *adapter.Guard
 }
 
 // Unwrap returns the guard.
@@ -70,7 +66,7 @@ func (w guarded) Status() int {
 	if w.guard.Answered() {
 		return w.ResponseWriter.Status()
 	}
-	return w.status
+	return w.guard.Status()
 }
 
 // WriteHeader sets the status. As in Gin's own writer, -1 means no status.

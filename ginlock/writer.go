@@ -9,14 +9,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reqlock/reqlock/internal/adapter/httpattempt"
+	"github.com/reqlock/reqlock/adapter"
 )
 
 // A writer is the c.Writer of the handlers behind an Idempotent. It implements
 // gin.ResponseWriter on a recorder. Like Gin's own writer, it does not send a status
 // before something is written.
 type writer struct {
-	*httpattempt.Recorder
+	*adapter.Recorder
 	outer  gin.ResponseWriter
 	status int
 	chosen bool // a handler has set the status
@@ -28,7 +28,7 @@ var _ gin.ResponseWriter = (*writer)(nil)
 // unwritten is the size of an answer before it begins.
 const unwritten = -1
 
-func newWriter(outer gin.ResponseWriter, recorder *httpattempt.Recorder) *writer {
+func newWriter(outer gin.ResponseWriter, recorder *adapter.Recorder) *writer {
 	return &writer{Recorder: recorder, outer: outer, status: outer.Status(), size: outer.Size()}
 }
 
@@ -107,16 +107,16 @@ func (w *writer) Pusher() http.Pusher { return w.outer.Pusher() }
 
 // noteBypass reports to the exchange an answer that was sent without c.Writer, as
 // engine.HandleContext does.
-func (w *writer) noteBypass(exchange *httpattempt.Exchange) {
+func (w *writer) noteBypass(exchange *adapter.Exchange) {
 	if !w.Written() && w.outer.Written() {
-		exchange.Bypass(w.outer.Status())
+		exchange.SetSent(w.outer.Status())
 	}
 }
 
 // noteChosen reports to the exchange a status that a handler has set, and Gin has not sent.
-func (w *writer) noteChosen(exchange *httpattempt.Exchange) {
+func (w *writer) noteChosen(exchange *adapter.Exchange) {
 	if w.chosen && !w.Written() {
-		exchange.Imply(w.status)
+		exchange.SetStatus(w.status)
 	}
 }
 
@@ -124,16 +124,16 @@ func (w *writer) noteChosen(exchange *httpattempt.Exchange) {
 // answer of a handler before the middleware, for an unknown route or an error. Or Gin
 // sends the answer when the chain ends: a success that a handler has set is such an
 // answer, even if there is an error too.
-func (w *writer) end(exchange *httpattempt.Exchange, failed bool) {
+func (w *writer) end(exchange *adapter.Exchange, failed bool) {
 	switch {
 	case w.Written(), w.outer.Written():
 		return
 	case w.status >= http.StatusBadRequest && (failed || !w.chosen):
-		exchange.Fail(w.status)
+		exchange.SetFailed(w.status)
 	case failed && !w.chosen:
-		exchange.Fail(0)
+		exchange.SetFailed(0)
 	case w.chosen || w.status != http.StatusOK:
-		exchange.Imply(w.status)
+		exchange.SetStatus(w.status)
 	}
 	w.outer.WriteHeader(w.status)
 }
