@@ -63,7 +63,7 @@ func (x *Exchange) judge(status int, returned bool, cut error) core.Ending {
 // or ended unknown inside. Or a middleware inside has refused it, and something else has answered,
 // which may have run it by other means.
 func (x *Exchange) mayHaveEnded(cut error) bool {
-	refused, late := x.recorder.refusedAny()
+	refused, late := x.recorder.wasRefused()
 	x.refusedLate = late || refused && x.unknown == nil
 	cutOff := cut != nil || x.recorder.wasBroken() || x.recorder.wasResent()
 	return x.recorder.runsOn() || x.refusedLate || cutOff && x.unknown == nil

@@ -64,7 +64,7 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	leased = x.attempt.Lease().Context()
 	x.recorder = newRecorder(w, x.filter, bridge.MaxAnswer(x.attempt))
 	x.outer = x.entry.pass
-	x.pass = pass{Context: leased, recorder: x.recorder}
+	x.pass = pass{Context: leased, in: &x.recorder.inside, isBase: true}
 	running := r.WithContext(&x.pass) //nolint:contextcheck // derived from the request's by Begin
 	running.Body = x.body.watch(r)
 	handler(x.recorder, running)

@@ -2,9 +2,9 @@ package adapter
 
 import "context"
 
-// A pass is a request on its way through a middleware of reqlock inside an Exchange, which
-// lets the request run or refuses it. The Exchange learns which. A request in no Exchange has
-// a nil pass, whose methods do nothing.
+// A pass is a request on its way through a middleware of reqlock inside an idempotent one, which
+// lets the request run or refuses it. The idempotent one learns which. A request in none has a nil
+// pass, whose methods do nothing.
 //
 // An Entry calls newPass, then run, or refused and its like, then returned if the request has
 // run and did not panic, and leave in each case.
@@ -14,11 +14,12 @@ import "context"
 // goroutine.
 type pass struct {
 	context.Context
-	recorder *Recorder
-	outer    *pass // nil for that of the Exchange itself
+	in       *inside
+	outer    *pass // around this one, or nil
+	isBase   bool  // it is that of the idempotent middleware's own handler
 	refusing       // used by the goroutine of the request alone
 
-	// Guarded by the mutex of the Recorder.
+	// Guarded by the mutex of in.
 	answered bool // before the middleware answers
 	runs     bool // run was called
 	rejected bool // by this middleware, or by one inside
@@ -49,11 +50,11 @@ func newPass(ctx context.Context) *pass {
 	if outer == nil {
 		return nil
 	}
-	r := outer.recorder
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.inside++
-	return &pass{Context: ctx, recorder: r, outer: outer, answered: r.hasAnswer()}
+	in := outer.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.entered++
+	return &pass{Context: ctx, in: in, outer: outer, answered: in.recorder.hasAnswer()}
 }
 
 // within returns the context of the request behind the middleware. ctx is the one of newPass.
@@ -73,8 +74,8 @@ func (p *pass) returned(ended error) {
 	p.set(func() {
 		p.ended = true
 		if ended != nil {
-			p.recorder.broken = true
-			p.recorder.lost = p.recorder.lost || isLoss(ended)
+			p.in.broken = true
+			p.in.lost = p.in.lost || isLoss(ended)
 		}
 	})
 }
@@ -87,26 +88,25 @@ func (p *pass) leave() {
 			return
 		}
 		p.left = true
-		r := p.recorder
-		r.inside--
-		r.ran = r.ran || p.runs && !p.rejected
-		r.broken = r.broken || p.runs && !p.ended
+		p.in.entered--
+		p.in.ran = p.in.ran || p.runs && !p.rejected
+		p.in.broken = p.in.broken || p.runs && !p.ended
 	})
 }
 
 // interrupt records that nobody knows how the request has ended behind the middleware.
-func (p *pass) interrupt() { p.set(func() { p.recorder.broken = true }) }
+func (p *pass) interrupt() { p.set(func() { p.in.broken = true }) }
 
 // resend records that the request was sent more than once behind the middleware, so that an earlier
 // try may have taken effect, whatever the answer of the last one is.
-func (p *pass) resend() { p.set(func() { p.recorder.resent = true }) }
+func (p *pass) resend() { p.set(func() { p.in.resent = true }) }
 
-// set calls f under the mutex of the Recorder, unless p is nil.
+// set calls f under the mutex of the pass, unless it is nil.
 func (p *pass) set(f func()) {
 	if p == nil {
 		return
 	}
-	p.recorder.mu.Lock()
-	defer p.recorder.mu.Unlock()
+	p.in.mu.Lock()
+	defer p.in.mu.Unlock()
 	f()
 }

@@ -1,12 +1,10 @@
 package adapter
 
-import (
-	"net/http"
-)
+import "net/http"
 
 // answers records that the middleware refuses the request, and answers from now on. So an answer
 // that has begun before is another one. Without it, the middleware answers since newPass.
-func (p *pass) answers() { p.set(func() { p.answered = p.recorder.hasAnswer() }) }
+func (p *pass) answers() { p.set(func() { p.answered = p.in.recorder.hasAnswer() }) }
 
 // refusedBy returns the answer of WriteRefusal.
 func refusedBy(err error) refused {
@@ -42,40 +40,50 @@ func (p *pass) keep(guard *Guard) *Guard {
 //
 // A refusal without bytes looks like many other answers. So it counts only if the answer has begun
 // while the middleware answered.
-func (p *pass) refused(refusal refused) { p.set(func() { p.refuse(refusal) }) }
+func (p *pass) refused(refusal refused) {
+	p.set(func() {
+		if p.answered || len(refusal.body) == 0 && !p.in.recorder.hasAnswer() {
+			refusal.body = nil
+		}
+		p.reject(p.in, refusal)
+	})
+	for in := p.in.outer; in != nil; in = in.outer {
+		in.mu.Lock()
+		p.reject(in, refusal)
+		in.mu.Unlock()
+	}
+}
 
-// refuse is refused for a caller that holds the mutex of the Recorder.
-func (p *pass) refuse(refusal refused) {
-	r := p.recorder
-	if r.closed {
+// reject records a refusal in one inside, for a caller that holds its mutex.
+func (p *pass) reject(in *inside, refusal refused) {
+	if in.recorder.isClosed() {
 		return
 	}
-	beside := r.inside // requests in other middlewares than this one and those around it
-	for pass := p; pass.outer != nil; pass = pass.outer {
+	beside := in.entered // requests in other middlewares than this one and those around it
+	for pass := p; pass != nil; pass = pass.outer {
+		if pass.in != in || pass.isBase {
+			continue
+		}
 		pass.rejected = true
 		if !pass.left {
 			beside--
 		}
 	}
-	r.late = r.late || r.ran || beside > 0
-	r.ran = r.ran || !refusal.ours && refusal.status != 0 && !isClientError(refusal.status)
-	if p.answered || len(refusal.body) == 0 && !r.hasAnswer() {
-		refusal.body = nil
-	}
-	r.note(refusal)
+	in.late = in.late || in.ran || beside > 0
+	in.ran = in.ran || !refusal.ours && refusal.status != 0 && !isClientError(refusal.status)
+	in.note(refusal)
 }
 
 // refusedByKey is refused for a key that has answered by itself, with the status and with size bytes
 // of body.
 func (p *pass) refusedByKey(status, size int, err error) {
+	refusal := refused{status: RefusalOf(err).HTTP, ours: true, err: err, cause: err}
 	p.set(func() {
-		r := p.recorder
-		refusal := refused{status: RefusalOf(err).HTTP, ours: true, err: err, cause: err}
-		if !p.answered && r.status == status && len(r.body) == size {
+		if r := p.in.recorder; r != nil && !p.answered && r.status == status && len(r.body) == size {
 			refusal.status, refusal.body = status, append([]byte{}, r.body...)
 		}
-		p.refuse(refusal)
 	})
+	p.refused(refusal)
 }
 
 // notSent records that the middleware is a proxy that has sent nothing to its service, and has

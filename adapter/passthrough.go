@@ -17,7 +17,7 @@ func (r *Recorder) passThrough() {
 	}
 	r.passedThrough = true
 	r.deliver()
-	if !r.wasRefused && (r.inside == 0 || len(r.body) > maxRefusal) {
+	if !r.rejected && (r.entered == 0 || len(r.body) > maxRefusal) {
 		r.body, r.more = nil, true // it is no refusal, so nothing compares it
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/reqlock/reqlock/internal/answer"
 )
@@ -27,7 +26,7 @@ type Recorder struct {
 	before http.Header // the header of outer before the handler
 	header http.Header // the handler's
 
-	mu            sync.Mutex
+	inside        // its mutex guards the fields from here on
 	status        int           // 0: not written yet
 	sent          http.Header   // the header when the status was written
 	kept          answer.Answer // the answer that is stored, without its body
@@ -42,16 +41,6 @@ type Recorder struct {
 	lateStatus    bool // another status came after the answer had begun, neither 503 nor 504
 	lateTimeout   bool // 503 or 504 came after the answer had begun
 
-	// What the middlewares of reqlock inside have done: see pass.
-	refusals   []refused // what they have answered with: see note
-	wasRefused bool      // there was one
-	inside     int       // requests that have entered a middleware, and have not left it
-	ran        bool      // the handler may have had its effect
-	late       bool      // there was a refusal after that, or beside a request that may have run
-	broken     bool      // a request has panicked or was cut off, or an attempt inside is unknown
-	lost       bool      // because a lock was lost
-	resent     bool      // a request was sent more than once
-
 	// What the handler has returned to its framework: see noteReturned.
 	returned   *refused // or nil
 	wrapped    bool     // returned, in another error
@@ -60,7 +49,9 @@ type Recorder struct {
 
 func newRecorder(outer http.ResponseWriter, filter answer.Filter, limit int) *Recorder {
 	before := outer.Header().Clone()
-	return &Recorder{outer: outer, filter: filter, limit: limit, before: before, header: before.Clone()}
+	r := &Recorder{outer: outer, filter: filter, limit: limit, before: before, header: before.Clone()}
+	r.recorder = r
+	return r
 }
 
 // errReturned is the error of a write after the handler has returned.
@@ -186,8 +177,11 @@ func (r *Recorder) answered() bool {
 	return r.hasAnswer()
 }
 
-// hasAnswer is answered for a caller that holds mu.
-func (r *Recorder) hasAnswer() bool { return r.status != 0 || r.hijacked }
+// hasAnswer is answered for a caller that holds mu. It is false for nil.
+func (r *Recorder) hasAnswer() bool { return r != nil && (r.status != 0 || r.hijacked) }
+
+// isClosed reports whether the handler has returned, for a caller that holds mu. It is false for nil.
+func (r *Recorder) isClosed() bool { return r != nil && r.closed }
 
 // hasBody reports whether an answer of the status may have a body.
 func hasBody(status int) bool {

@@ -239,7 +239,7 @@ func TestAnswerOverTheLimitIsSentAtOnce(t *testing.T) {
 func TestStreamIsKeptUpToTheLongestRefusal(t *testing.T) {
 	t.Parallel()
 	rec := newRecorder(httptest.NewRecorder(), answer.Filter{}, plenty)
-	rec.inside = 1
+	rec.entered = 1
 	rec.Flush()
 	for range 3 {
 		_, _ = rec.Write(make([]byte, maxRefusal/2))

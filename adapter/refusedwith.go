@@ -18,18 +18,6 @@ type refused struct {
 // maxRefusal is the number of bytes of the longest refusal that is compared with an answer.
 const maxRefusal = 64 << 10
 
-// maxRefusals is how many refusals of a request are compared with its answer.
-const maxRefusals = 16
-
-// note records a refusal, for a caller that holds mu. Of many, the last ones are kept.
-func (r *Recorder) note(refusal refused) {
-	r.wasRefused = true
-	if len(r.refusals) == maxRefusals {
-		r.refusals = r.refusals[1:]
-	}
-	r.refusals = append(r.refusals, refusal)
-}
-
 // endsRefused returns the refusal that is the answer of a handler that has returned, or nil. ran
 // reports whether the request may have run all the same. status is that of the answer. custom says
 // that the application has chosen which failures are unknown or stored, and around that the
@@ -78,7 +66,7 @@ func (refusal *refused) ends(status int) bool { return refusal.ours || isClientE
 // refusal of that request.
 func (r *Recorder) hasRun(refusal *refused) bool {
 	late := r.lateStatus || r.lateTimeout && (refusal == nil || !isContextEnd(refusal.cause))
-	return r.ran || r.inside > 0 || late
+	return r.ran || r.entered > 0 || late
 }
 
 // beginsWith reports whether the recorded answer begins with the body of a refusal, and whether it
