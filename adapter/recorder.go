@@ -26,7 +26,7 @@ type Recorder struct {
 	before http.Header // the header of outer before the handler
 	header http.Header // the handler's
 
-	inside        // its mutex guards the fields from here on
+	inside                      // its mutex guards the fields from here on
 	status        int           // 0: not written yet
 	sent          http.Header   // the header when the status was written
 	kept          answer.Answer // the answer that is stored, without its body

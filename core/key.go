@@ -81,6 +81,10 @@ func (k Key[R]) Read(r R) (RequestKey, error) {
 	return RequestKey{key}, asKeyError(err)
 }
 
+// IsZero reports whether the Key is the zero Key, which nothing accepts: for a table of routes of which
+// some have no key.
+func (k Key[R]) IsZero() bool { return k.node.About == nil }
+
 // String returns the key as a program writes it: `PathValue("id").Named("account")`.
 func (k Key[R]) String() string {
 	if k.node.About == nil {

@@ -1,6 +1,10 @@
 package grpclock
 
-import "context"
+import (
+	"context"
+
+	"github.com/reqlock/reqlock/adapter/protomsg"
+)
 
 // A Call is what a Key reads: a unary call, or the beginning of a stream.
 type Call struct {
@@ -9,8 +13,6 @@ type Call struct {
 	message      any
 	opening      bool // a stream that may still receive a first message
 	needsMessage bool // Message was called while opening
-
-	pass pass // of a unary call
 }
 
 // NewCall returns a unary call with its message, or a stream with its first message;
@@ -56,3 +58,8 @@ func (c *Call) String() string { return "grpclock.Call(" + c.method + ")" }
 
 // GoString returns the same as String, for %#v.
 func (c *Call) GoString() string { return c.String() }
+
+// calls returns how the keys read calls.
+func calls() protomsg.Calls[*Call] {
+	return protomsg.Calls[*Call]{Method: (*Call).FullMethod, Message: (*Call).Message}
+}

@@ -1,16 +1,9 @@
 package grpclock
 
 import (
-	"fmt"
-	"strconv"
-
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/fieldpath"
-	"github.com/reqlock/reqlock/internal/adapter/protomsg"
-	"github.com/reqlock/reqlock/internal/keytext"
+	"github.com/reqlock/reqlock/adapter/protomsg"
 )
 
 // Field reads the key from a field of the message of a call. The path consists of
@@ -29,32 +22,9 @@ import (
 // bytes or a message, which cannot be keys; a field in the path is repeated or a map;
 // or the path names a oneof instead of one of its fields.
 func Field[M proto.Message](path string) Key {
-	fields, err := fieldpath.Parse(descriptorOf[M](path), path)
+	key, err := protomsg.Field[M](calls(), path)
 	if err != nil {
-		panic(fmt.Sprintf("reqlock: grpclock: Field(%q): %v", path, err))
+		panic(self.Errorf("Field(%q): %w", path, err))
 	}
-	key := core.KeyOf(func(c *Call) (string, error) {
-		m, err := messageOf[M](c)
-		if err != nil {
-			return "", err
-		}
-		return fields.Key(m.ProtoReflect())
-	})
-	return protomsg.Reads[M](describedField(path, key))
-}
-
-// describedField names a key that reads the field of a path in its errors.
-func describedField(path string, key Key) Key {
-	return key.Describe(keytext.Call("Field", path), "the field "+strconv.Quote(path))
-}
-
-// descriptorOf returns the descriptor of a generated message type.
-func descriptorOf[M proto.Message](path string) (d protoreflect.MessageDescriptor) {
-	var m M
-	defer func() {
-		if recover() != nil {
-			panic(fmt.Sprintf("reqlock: grpclock: Field(%q): %T is not a generated message type", path, m))
-		}
-	}()
-	return m.ProtoReflect().Descriptor()
+	return key
 }

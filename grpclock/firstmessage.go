@@ -27,8 +27,9 @@ func (s *stream) enter(first any) error {
 	}()
 	ctx := s.ctx.Context // also ends if another goroutine ends the stream
 	call := NewCall(ctx, s.method, first)
-	locked, release, err := core.Enter(ctx, s.c.locks, call, s.c.key)
+	entry, err := s.c.lock.Enter(ctx, call)
 	if err != nil {
+		entry.Leave()
 		err = s.c.refusalOf(call, err)
 	}
 	panicked = false
@@ -38,11 +39,11 @@ func (s *stream) enter(first any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refusal != nil { // set by another goroutine during Enter
-		release()
+		entry.Leave()
 		return s.refusal
 	}
-	s.locked, s.release = true, release
-	s.ctx.lock(locked)
+	s.locked, s.release = true, entry.Leave
+	s.ctx.lock(entry.Context())
 	if len(s.header) == 0 {
 		return nil
 	}

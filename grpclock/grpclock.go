@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 )
 
@@ -45,15 +46,19 @@ func UnaryServerInterceptor(l *core.Locker, key Key, opts ...core.Option) grpc.U
 func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	c.warnOfUnlocked()
 	call := NewCall(ctx, info.FullMethod, req)
-	pass := call.enter()
-	defer pass.leave()
-	locked, release, err := core.Enter(ctx, c.locks, call, c.key)
+	entry, err := c.lock.Enter(ctx, call)
+	defer entry.Leave()
 	if err != nil {
-		return nil, c.refuse(call, err)
+		return nil, c.refuse(entry, call, err)
 	}
-	defer release()
-	reply, err := pass.run(locked, req, handler)
-	pushBack(ctx, err)
+	return c.runLocked(entry, req, handler)
+}
+
+// runLocked runs the handler of a unary call that has entered an interceptor.
+func (c *config) runLocked(entry adapter.Entry, req any, handler grpc.UnaryHandler) (any, error) {
+	reply, err := handler(entry.Context(), req)
+	err = c.rpc.Returned(entry, err)
+	pushBack(entry, err)
 	return reply, err
 }
 
@@ -85,16 +90,16 @@ func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return c.late(srv, ss, info, handler)
 	}
 	opening := newOpening(ctx, info.FullMethod)
-	locked, release, err := c.bound.Enter(ctx, opening, &opening.needsMessage)
+	entry, entered, err := c.lock.EnterUnless(ctx, opening, &opening.needsMessage)
 	switch {
 	case err != nil:
-		return c.refuse(opening, err)
-	case release == nil:
+		return c.refuse(entry, opening, err)
+	case !entered:
 		return c.late(srv, ss, info, handler) // reads the key again, with the first message
 	}
-	defer release()
-	err, _ = lossOf(locked, handler(srv, &lockedStream{ss, locked}))
-	pushBack(ctx, err)
+	defer entry.Leave()
+	err = c.rpc.Returned(entry, handler(srv, &lockedStream{ss, entry.Context()}))
+	pushBack(entry, err)
 	return err
 }
 

@@ -2,14 +2,10 @@ package grpclock
 
 import (
 	"context"
-	"errors"
 
 	"google.golang.org/grpc"
 
-	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
-	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // IdempotentUnaryServerInterceptor runs a unary call once for its key: the first call
@@ -43,49 +39,20 @@ func IdempotentUnaryServerInterceptor(l *core.Locker, key Key, opts ...core.Opti
 	return c.idempotent
 }
 
-// idempotentOf is configOf for an interceptor of idempotent calls. It checks the arguments of the
-// interceptor, which has this name.
-func idempotentOf(name string, l *core.Locker, key Key, opts []core.Option) *config {
-	c := configOf(adapter.Must(registration.IdempotentView(self, name, bridge.RPCIdempotent, l, key, opts)), key)
-	c.idempotency = adapter.Must(idempotencyOf(c.locks))
-	c.unaryOnly = true
-	return c
-}
-
 // idempotent runs a unary call once for its key.
 func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	c.warnOfUnlocked()
 	call := NewCall(ctx, info.FullMethod, req)
-	pass := call.enter()
-	defer pass.leave()
-	if c.optional != nil && c.optional(call) {
-		return pass.run(ctx, req, handler)
-	}
-	attempt, err := c.begin(call)
+	entry, exchange, err := c.once.Begin(ctx, call)
+	defer entry.Leave()
 	switch {
-	case errors.Is(err, core.ErrSkip):
-		return pass.run(ctx, req, handler)
 	case err != nil:
-		return nil, c.refuse(call, err)
+		return nil, c.refuse(entry, call, err)
+	case exchange == nil:
+		return c.runLocked(entry, req, handler)
 	}
-	if stored, ok := attempt.Replay(); ok {
-		pass.ran, pass.returned = true, true // before
-		return c.replay(call, stored)
+	if stored, ok := exchange.Replayed(); ok {
+		return c.replay(entry, call, stored)
 	}
-	return c.run(ctx, pass, attempt, req, handler)
-}
-
-// begin begins an attempt for a call. Its error is an error of core, or core.ErrSkip.
-func (c *config) begin(call *Call) (*core.Attempt, error) {
-	key, err := c.bound.ReadOne(call.ctx, call)
-	if err != nil {
-		return nil, err
-	}
-	fingerprint, err := c.fingerprint(call)
-	if err != nil {
-		c.bound.Refuse(call.ctx, err)
-		return nil, err
-	}
-	attempt, err := c.bound.Begin(call.ctx, key, "", call.method, fingerprint)
-	return attempt.(*core.Attempt), err //nolint:forcetypeassert // see bridge
+	return c.run(entry, exchange, req, handler)
 }

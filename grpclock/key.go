@@ -6,9 +6,8 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
-	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // Metadata reads the key from the metadata of a call. Case does not matter in the
@@ -18,12 +17,12 @@ import (
 //
 // The client chooses the value: see the package comment on keys.
 func Metadata(name string) Key {
-	registration.Must(self, name != "", "Metadata needs a name")
-	registration.Must(self, !strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
+	self.Require(name != "", "Metadata needs a name")
+	self.Require(!strings.HasSuffix(strings.ToLower(name), "-bin"), "Metadata: "+name+" holds bytes, which are no key")
 	name = strings.ToLower(name)
 	return core.KeyOf(func(c *Call) (string, error) {
-		return keytext.Only(metadata.ValueFromIncomingContext(c.Context(), name))
-	}).Describe(keytext.Call("Metadata", name), "the metadata "+strconv.Quote(name))
+		return adapter.Only(metadata.ValueFromIncomingContext(c.Context(), name))
+	}).Describe(adapter.Call("Metadata", name), "the metadata "+strconv.Quote(name))
 }
 
 // IdempotencyKey reads the key from the metadata "idempotency-key", which is the same
@@ -48,7 +47,7 @@ func Metadata(name string) Key {
 // arrives after the first call has ended runs again.
 func IdempotencyKey() Key {
 	return core.KeyOf(func(c *Call) (string, error) {
-		return keytext.IdempotencyKey(metadata.ValueFromIncomingContext(c.Context(), "idempotency-key"))
+		return adapter.IdempotencyKey(metadata.ValueFromIncomingContext(c.Context(), "idempotency-key"))
 	}).Describe("IdempotencyKey()", `the metadata "idempotency-key"`)
 }
 
@@ -57,10 +56,10 @@ func IdempotencyKey() Key {
 // method String are keys. A value of another type is core.ErrInvalidKey, and the
 // error names the type. A missing or nil value is core.ErrNoKey. A nil key panics.
 func ContextValue(key any) Key {
-	registration.Must(self, key != nil, "ContextValue needs a key")
+	self.Require(key != nil, "ContextValue needs a key")
 	return core.KeyOf(func(c *Call) (string, error) {
-		return keytext.Value(c.Context().Value(key))
-	}).Describe(keytext.Call("ContextValue", key), "")
+		return adapter.Value(c.Context().Value(key))
+	}).Describe(adapter.Call("ContextValue", key), "")
 }
 
 // ContextValueAs reads the key from a value of type T in the context of a call, with
@@ -71,22 +70,22 @@ func ContextValue(key any) Key {
 // A missing or nil value is core.ErrNoKey. A value of another type is
 // core.ErrInvalidKey, and the error names the type. A nil key or get panics.
 func ContextValueAs[T any](key any, get func(T) string) Key {
-	registration.Must(self, key != nil, "ContextValueAs needs a key")
-	registration.Must(self, get != nil, "ContextValueAs needs a function")
+	self.Require(key != nil, "ContextValueAs needs a key")
+	self.Require(get != nil, "ContextValueAs needs a function")
 	return core.KeyOf(func(c *Call) (string, error) {
-		return keytext.As(c.Context().Value(key), get)
-	}).Describe(keytext.Call("ContextValueAs", key), "")
+		return adapter.ValueAs(c.Context().Value(key), get)
+	}).Describe(adapter.Call("ContextValueAs", key), "")
 }
 
 // Method is the full method of a call, "/pkg.Service/Method": one lock for each
 // method, or a part for core.Join.
 func Method() Key {
-	return core.KeyOf(func(c *Call) (string, error) { return keytext.Text(c.FullMethod()) }).Describe("Method()", "")
+	return core.KeyOf(func(c *Call) (string, error) { return adapter.Text(c.FullMethod()) }).Describe("Method()", "")
 }
 
 // Literal is the same key for every call: one lock for all of them, or a part for
 // core.Join. An empty key panics.
 func Literal(key string) Key {
-	registration.Must(self, key != "", "Literal needs a key")
-	return core.KeyOf(func(*Call) (string, error) { return key, nil }).Describe(keytext.Call("Literal", key), "")
+	self.Require(key != "", "Literal needs a key")
+	return core.KeyOf(func(*Call) (string, error) { return key, nil }).Describe(adapter.Call("Literal", key), "")
 }

@@ -1,13 +1,14 @@
 package grpclock
 
 import (
+	"context"
 	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/reqlock/reqlock/internal/answer"
+	"github.com/reqlock/reqlock/adapter"
 )
 
 // A metadataRecorder is the transport stream of a call. It passes header and trailer
@@ -45,25 +46,33 @@ func (r *metadataRecorder) record(rest *metadata.MD, md metadata.MD, give func(m
 	return nil
 }
 
-// encode returns the record of a handler's answer, with the recorded metadata. ok is
-// false if the answer cannot be replayed.
-func (r *metadataRecorder) encode(reply any, err error) (encoded []byte, ok bool) {
+// within returns a context in which grpc.SetHeader, grpc.SendHeader and grpc.SetTrailer are recorded.
+func (r *metadataRecorder) within(ctx context.Context) context.Context {
+	if r.ServerTransportStream = grpc.ServerTransportStreamFromContext(ctx); r.ServerTransportStream == nil {
+		return ctx
+	}
+	return grpc.NewContextWithServerTransportStream(ctx, r)
+}
+
+// answer returns the answer of a handler, with the recorded metadata. ok is false if it cannot be
+// replayed.
+func (r *metadataRecorder) answer(reply any, err error) (a adapter.RPCAnswer, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	kept := answer.Reply{Header: answer.Metadata(r.header), Trailer: answer.Metadata(r.trailer)}
+	a = adapter.RPCAnswer{Header: r.header, Trailer: r.trailer}
 	if err != nil {
 		s := sent(err).Proto()
-		kept.Code, kept.Text = uint32(s.GetCode()), s.GetMessage() //nolint:gosec // gRPC's codes are unsigned
+		a.Code, a.Text = uint32(s.GetCode()), s.GetMessage() //nolint:gosec // gRPC's codes are unsigned
 		for _, detail := range s.GetDetails() {
-			kept.Details = append(kept.Details, answer.Detail{URL: detail.GetTypeUrl(), Value: detail.GetValue()})
+			a.Details = append(a.Details, adapter.RPCDetail{Type: detail.GetTypeUrl(), Value: detail.GetValue()})
 		}
-		return answer.EncodeReply(nil, kept), true
+		return a, true
 	}
 	m, ok := reply.(proto.Message)
 	if !ok {
-		return nil, false
+		return a, false
 	}
-	kept.Type = string(m.ProtoReflect().Descriptor().FullName())
-	kept.Message, err = proto.Marshal(m)
-	return answer.EncodeReply(nil, kept), err == nil
+	a.Type = string(m.ProtoReflect().Descriptor().FullName())
+	a.Message, err = proto.Marshal(m)
+	return a, err == nil
 }

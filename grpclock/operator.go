@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // NewAnswer returns an answer for core.Answered, with which an operator ends the unknown outcome
@@ -19,9 +19,9 @@ func NewAnswer(reply proto.Message, err error) (core.Answer, error) {
 	if err == nil && reply == nil {
 		return core.Answer{}, errors.New("reqlock: grpclock: NewAnswer: there is neither a message nor an error")
 	}
-	encoded, ok := new(metadataRecorder).encode(reply, err)
+	answer, ok := new(metadataRecorder).answer(reply, err)
 	if !ok {
 		return core.Answer{}, errors.New("reqlock: grpclock: NewAnswer: the message cannot be encoded")
 	}
-	return bridge.NewAnswer(encoded).(core.Answer), nil //nolint:forcetypeassert // see bridge
+	return adapter.NewRPCAnswer(answer), nil
 }

@@ -2,10 +2,8 @@ package grpclock
 
 import (
 	"github.com/reqlock/reqlock/adapter"
+	"github.com/reqlock/reqlock/adapter/protomsg"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/protomsg"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
-	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // self is the name of this package in errors.
@@ -36,17 +34,16 @@ var errorHandler = adapter.NewSetting[func(c *Call, err error) error](self, "Wit
 
 // config holds the settings of an interceptor.
 type config struct {
-	locks   *core.Locker
-	key     Key
-	bound   *bridge.Bound[*Call]
-	onError func(*Call, error) error // nil means StatusOf
-	idempotency
+	rpc     adapter.RPC[*Call]
+	lock    *adapter.Lock[*Call]          // nil for an interceptor of idempotent calls
+	once    *adapter.IdempotentRPC[*Call] // nil for an interceptor that only locks
+	onError func(*Call, error) error      // nil means StatusOf
 	unlocked
 }
 
 // configOf returns the settings of an interceptor. l has its options.
 func configOf(l *core.Locker, key Key) *config {
-	c := &config{locks: l, key: key, bound: bridge.Bind(l, key).(*bridge.Bound[*Call])} //nolint:forcetypeassert // see bridge
+	c := &config{rpc: rpc(), unlocked: unlocked{locks: l}}
 	c.onError, _ = errorHandler.Value(l)
 	if declared, _ := protomsg.Declared.Value(l); !declared {
 		c.byMethods = protomsg.MethodsOf(key)
@@ -54,8 +51,22 @@ func configOf(l *core.Locker, key Key) *config {
 	return c
 }
 
-// lockOf is configOf for an interceptor that only locks. It panics if an argument of the
+// lockOf returns the settings of an interceptor that only locks. It panics if an argument of the
 // interceptor is wrong.
 func lockOf(interceptor string, l *core.Locker, key Key, opts []core.Option) *config {
-	return configOf(adapter.Must(registration.LockView(self, interceptor, bridge.RPCLock, l, key, opts)), key)
+	lock := adapter.Must(adapter.NewLock(self, interceptor, l, key, opts))
+	c := configOf(lock.Locker(), key)
+	c.lock = lock
+	return c
+}
+
+// idempotentOf is lockOf for an interceptor of idempotent calls.
+func idempotentOf(interceptor string, l *core.Locker, key Key, opts []core.Option) *config {
+	once := adapter.Must(adapter.NewIdempotentRPC(self, interceptor, l, key, rpc(), opts))
+	c := configOf(once.Locker(), key)
+	if declared, _ := protomsg.Declared.Value(once.Locker()); declared {
+		once.RequireKey()
+	}
+	c.once, c.unaryOnly = once, true
+	return c
 }

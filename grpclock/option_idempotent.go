@@ -1,18 +1,22 @@
 package grpclock
 
 import (
-	"slices"
-
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/protomsg"
-	"github.com/reqlock/reqlock/internal/adapter/registration"
-	"github.com/reqlock/reqlock/internal/bridge"
-	"github.com/reqlock/reqlock/internal/keytext"
 )
+
+// A Failure is how the handler of an idempotent call failed: see WithUnknown.
+type Failure struct {
+	// Code is the code that is sent, as for WithStored. It is UNKNOWN if the handler
+	// panicked.
+	Code codes.Code
+	// Panic is true if the handler panicked or ended its goroutine.
+	Panic bool
+	// Err is the error that the handler returned. It is nil if the handler panicked.
+	Err error
+}
 
 // WithUnknown sets which failures leave the outcome of a call unknown, so that copies
 // are refused with core.ErrOutcomeUnknown. The default is a panic, an error that is or wraps
@@ -57,41 +61,20 @@ var (
 	storedSetting  = adapter.NewSetting[func(codes.Code) bool](self, "WithStored", adapter.ForIdempotent)
 )
 
-// idempotency holds the settings only for IdempotentUnaryServerInterceptor.
-type idempotency struct {
-	optional    func(*Call) bool            // reports whether a call has no key; nil means that the key is required
-	fingerprint func(*Call) ([]byte, error) // its error is that of a key
-	unknown     func(Failure) bool          // nil means the default
-	stored      func(codes.Code) bool
+// unknownOf returns the function of WithUnknown, or nil.
+func unknownOf(l *core.Locker) func(adapter.RPCFailure) bool {
+	unknown, isSet := unknownSetting.Value(l)
+	if !isSet {
+		return nil
+	}
+	return func(f adapter.RPCFailure) bool { return unknown(Failure{codes.Code(f.Code), f.Panic, f.Err}) }
 }
 
-// idempotencyOf returns the settings of a Locker.
-func idempotencyOf(l *core.Locker) (idempotency, error) {
-	set := bridge.SettingsOf(l)
-	i := idempotency{fingerprint: fingerprintOf, stored: deterministic}
-	if stored, isSet := storedSetting.Value(l); isSet {
-		i.stored = stored
+// storedOf returns the function of WithStored, or nil.
+func storedOf(l *core.Locker) func(code uint32) bool {
+	stored, isSet := storedSetting.Value(l)
+	if !isSet {
+		return nil
 	}
-	if set.FreeOnFailure {
-		i.unknown = func(Failure) bool { return false }
-	}
-	if unknown, isSet := unknownSetting.Value(l); isSet {
-		i.unknown = unknown
-	}
-	declared, _ := protomsg.Declared.Value(l)
-	if names := set.OptionalKey; len(names) > 0 && !declared {
-		i.optional = func(c *Call) bool {
-			return !slices.ContainsFunc(names, func(name string) bool { return hasMetadata(c, name) })
-		}
-	}
-	own, err := registration.Fingerprint[*Call](self, l)
-	if own != nil {
-		i.fingerprint = func(c *Call) ([]byte, error) { return keytext.ReadFor("WithFingerprint()", "", c, own) }
-	}
-	return i, err
-}
-
-// hasMetadata reports whether a call has metadata of the name, even with an empty value.
-func hasMetadata(c *Call, name string) bool {
-	return len(metadata.ValueFromIncomingContext(c.ctx, name)) > 0
+	return func(code uint32) bool { return stored(codes.Code(code)) }
 }

@@ -2,13 +2,14 @@ package grpclock
 
 import (
 	"crypto/x509"
+	"fmt"
 	"net"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/keytext"
 )
 
 // Peer reads the key from the identity or the address of the client's connection.
@@ -36,7 +37,7 @@ func peerOf(c *Call) (string, error) {
 	case len(chains) > 0 && len(chains[0]) > 0:
 		return identity(chains[0][0])
 	case len(tls.State.PeerCertificates) > 0:
-		return "", keytext.Invalid("a certificate that crypto/tls has not verified")
+		return "", fmt.Errorf("%w: a certificate that crypto/tls has not verified", core.ErrInvalidKey)
 	}
 	return address(p.Addr)
 }
@@ -45,11 +46,11 @@ func peerOf(c *Call) (string, error) {
 func identity(leaf *x509.Certificate) (string, error) {
 	switch len(leaf.URIs) {
 	case 0:
-		return keytext.Text(leaf.Subject.String())
+		return adapter.Text(leaf.Subject.String())
 	case 1:
-		return keytext.Text(leaf.URIs[0].String())
+		return adapter.Text(leaf.URIs[0].String())
 	default:
-		return "", keytext.Invalid("a certificate with %d URIs", len(leaf.URIs))
+		return "", fmt.Errorf("%w: a certificate with %d URIs", core.ErrInvalidKey, len(leaf.URIs))
 	}
 }
 
@@ -62,5 +63,5 @@ func address(addr net.Addr) (string, error) {
 	if err != nil {
 		host = addr.String()
 	}
-	return keytext.IP(host)
+	return adapter.IP(host)
 }

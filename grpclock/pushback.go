@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/reqlock/reqlock/adapter"
 )
 
 // pushbackTrailer is the trailer metadata by which a server tells the retry policy of a gRPC
@@ -48,8 +50,16 @@ func wholeMilliseconds(d time.Duration) string {
 // pushBack sets the trailer, if a call ends with a refusal. Inside an idempotent call it does
 // nothing: an interceptor in between may try again, and a trailer cannot be taken back.
 // The IdempotentUnaryServerInterceptor calls pushBack when it knows how the call ends.
-func pushBack(ctx context.Context, err error) {
-	if err == nil || exchangeOf(ctx) != nil {
+func pushBack(entry adapter.Entry, err error) {
+	if entry.IsInside() {
+		return
+	}
+	setPushback(entry.Context(), err)
+}
+
+// setPushback is pushBack for a call that is in no idempotent call.
+func setPushback(ctx context.Context, err error) {
+	if err == nil {
 		return
 	}
 	var sent interface{ GRPCStatus() *status.Status } // as status.FromError finds it

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 )
 
@@ -13,15 +14,14 @@ import (
 type refusal struct {
 	status   *status.Status
 	cause    error
-	pushback string    // the value of pushbackTrailer, or ""
-	inside   *exchange // in which the call was refused; nil if there is none
+	pushback string // the value of pushbackTrailer, or ""
 }
 
 // refuse returns the error of a call that does not run, and sets its trailer.
-func (c *config) refuse(call *Call, err error) error {
+func (c *config) refuse(entry adapter.Entry, call *Call, err error) error {
 	refused := c.refusalOf(call, err)
-	noteRefusal(call, refused)
-	pushBack(call.ctx, refused)
+	c.rpc.Refused(entry, refused)
+	pushBack(entry, refused)
 	return refused
 }
 

@@ -13,22 +13,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/answer"
 )
 
 // replayedMark is the header metadata that marks a replay.
 const replayedMark = "idempotent-replayed"
 
 // replay answers a call with its stored answer.
-func (c *config) replay(call *Call, stored []byte) (any, error) {
-	answer, err := answer.DecodeReply(stored)
+func (c *config) replay(entry adapter.Entry, call *Call, answer adapter.RPCAnswer) (any, error) {
 	var message proto.Message
-	if err == nil && answer.Code == 0 {
-		message, err = messageIn(answer, call.method)
-	}
-	if err != nil {
-		return nil, c.refuse(call, &core.Error{Kind: core.ErrUnreplayable, Cause: err})
+	if answer.Code == 0 {
+		var err error
+		if message, err = messageIn(answer, call.method); err != nil {
+			return nil, c.refuse(entry, call, &core.Error{Kind: core.ErrUnreplayable, Cause: err})
+		}
 	}
 	mark := metadata.Pairs(replayedMark, "true")
 	_ = grpc.SetHeader(call.ctx, metadata.Join(answer.Header, mark)) // fails if an interceptor has sent the header
@@ -42,7 +41,7 @@ func (c *config) replay(call *Call, stored []byte) (any, error) {
 // messageIn returns the message of a stored answer. The program must have its type,
 // and the method, if the program knows it, must return that type: another build may
 // have stored the answer.
-func messageIn(answer answer.Reply, fullMethod string) (proto.Message, error) {
+func messageIn(answer adapter.RPCAnswer, fullMethod string) (proto.Message, error) {
 	name := protoreflect.FullName(answer.Type)
 	method := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(fullMethod, "/"), "/", "."))
 	found, _ := protoregistry.GlobalFiles.FindDescriptorByName(method)
@@ -61,10 +60,10 @@ func messageIn(answer answer.Reply, fullMethod string) (proto.Message, error) {
 }
 
 // statusOfReply returns the status of an answer with another code than OK.
-func statusOfReply(answer answer.Reply) *status.Status {
+func statusOfReply(answer adapter.RPCAnswer) *status.Status {
 	s := &spb.Status{Code: int32(answer.Code), Message: answer.Text} //nolint:gosec // converted from int32 when it was stored
 	for _, detail := range answer.Details {
-		s.Details = append(s.Details, &anypb.Any{TypeUrl: detail.URL, Value: detail.Value})
+		s.Details = append(s.Details, &anypb.Any{TypeUrl: detail.Type, Value: detail.Value})
 	}
 	return status.FromProto(s)
 }

@@ -32,9 +32,9 @@ func (c *config) late(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 		ctx: newLateContext(ss.Context()), release: func() {},
 	}
 	defer s.end()
-	err, _ := lossOf(s.ctx, s.result(handler(srv, s)))
+	err := c.rpc.LossOf(s.ctx, s.result(handler(srv, s)))
 	if ss.Context().Value(waitingKey{}) == nil { // otherwise the outer interceptor decides how the stream ends
-		pushBack(ss.Context(), err)
+		setPushback(ss.Context(), err)
 	}
 	return err
 }

@@ -4,12 +4,14 @@ import (
 	"sync"
 
 	"github.com/reqlock/reqlock/adapter"
-	"github.com/reqlock/reqlock/internal/adapter/protomsg"
+	"github.com/reqlock/reqlock/adapter/protomsg"
+	"github.com/reqlock/reqlock/core"
 )
 
 // unlocked reports the methods of a ByMethod that run without a lock, because the server has
 // an interceptor for only one kind of method.
 type unlocked struct {
+	locks     *core.Locker
 	byMethods []*protomsg.Methods // those of the key of an interceptor
 	unaryOnly bool                // the interceptor is an IdempotentUnaryServerInterceptor
 	told      sync.Once           // done with the first call

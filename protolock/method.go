@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/internal/adapter/protomsg"
+	"github.com/reqlock/reqlock/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/annotated"
 )
 
@@ -26,6 +26,7 @@ func ofLocks[I any](
 	r *Rules, name string, l *core.Locker, opts []core.Option, interceptor func(*core.Locker, grpclock.Key, ...core.Option) I,
 ) map[string]I {
 	panicUnless(l != nil, name+" needs a locker")
+	l = adapter.NoteCaller(l)
 	made := make(map[string]I)
 	for _, m := range r.methods {
 		if len(m.Locks) == 0 || m.IsStream() != (name == streamName) {
@@ -46,6 +47,7 @@ func ofLocks[I any](
 // ofIdempotent makes an interceptor for each idempotent method.
 func ofIdempotent(r *Rules, l *core.Locker, opts []core.Option) map[string]grpc.UnaryServerInterceptor {
 	panicUnless(l != nil, idempotentName+" needs a locker")
+	l = adapter.NoteCaller(l)
 	panicIf(idempotentName, annotated.CheckIdempotent(opts))
 	made := make(map[string]grpc.UnaryServerInterceptor)
 	for _, m := range r.methods {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/internal/adapter/protomsg"
+	"github.com/reqlock/reqlock/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/annotated"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/internal/adapter/protomsg"
+	"github.com/reqlock/reqlock/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/annotated"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/reqlock/reqlock/internal/adapter/protomsg"
+	"github.com/reqlock/reqlock/adapter/protomsg"
 	"github.com/reqlock/reqlock/internal/annotated"
 )
 

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/adapter/fieldpath"
+	"github.com/reqlock/reqlock/internal/fieldpath"
 	"github.com/reqlock/reqlock/internal/annotatedpb"
 )
 

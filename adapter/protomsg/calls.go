@@ -1,0 +1,39 @@
+package protomsg
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Calls say how the keys of an adapter read its calls. The functions must be safe for concurrent use.
+type Calls[R any] struct {
+	// Method returns the full method of a call: "/pkg.Service/Method".
+	Method func(R) string
+	// Message returns the message of a call, and nil if there is none.
+	Message func(R) any
+}
+
+// fingerprintVersion is the first part of the digested text. A new version changes
+// all fingerprints, so copies of stored calls would be refused with MISMATCH.
+const fingerprintVersion = 1
+
+// Fingerprint digests the message of a call, for adapter.RPC: the name of its type, and its bytes with
+// sorted maps. The error says that the message is no proto.Message, or cannot be encoded.
+func (x Calls[R]) Fingerprint(r R) ([]byte, error) {
+	message := x.Message(r)
+	m, ok := message.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("the message of %s is a %T and no proto.Message: it needs WithFingerprint", x.Method(r), message)
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("the fingerprint of a message: %w: it needs WithFingerprint", err)
+	}
+	name := m.ProtoReflect().Descriptor().FullName()
+	digest := sha256.New()
+	fmt.Fprintf(digest, "%d:%d:%s", fingerprintVersion, len(name), name)
+	digest.Write(b)
+	return digest.Sum(nil), nil
+}

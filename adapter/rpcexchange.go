@@ -1,0 +1,151 @@
+package adapter
+
+import (
+	"context"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/answer"
+	"github.com/reqlock/reqlock/internal/bridge"
+)
+
+// An RPCExchange is one idempotent call and its answer: the stored answer, or the answer that the
+// handler will give. Only the goroutine of the call may use it.
+type RPCExchange[R any] struct {
+	of       *IdempotentRPC[R]
+	attempt  *core.Attempt
+	entry    Entry
+	answer   RPCAnswer // if replayed
+	replayed bool
+
+	in      inside
+	base    pass  // the context of the handler
+	refusal error // with which the call ends, or nil
+}
+
+// Replayed returns the stored answer of an earlier attempt, and whether there is one. If there is
+// none, the adapter calls Run.
+func (x *RPCExchange[R]) Replayed() (RPCAnswer, bool) {
+	if x.replayed {
+		x.entry.Returned()
+	}
+	return x.answer, x.replayed
+}
+
+// Run runs the handler of a call with the context of the attempt, and ends the attempt before it
+// returns the error for the client. answer returns the answer to store, after a handler with this
+// error, or false if there is none that can be replayed.
+//
+// If the handler panics or ends its goroutine, the attempt ends, and the panic goes on. An error
+// while the attempt ends does not change the answer.
+func (x *RPCExchange[R]) Run(handler func(context.Context) error, answerOf func(err error) (RPCAnswer, bool)) (err error) {
+	end, returned := x.endUnknown(errDeciderPanicked), false // stays if an option's function panics
+	leased := x.attempt.Lease().Context()
+	x.base = pass{Context: leased, in: &x.in, outer: x.entry.pass, isBase: true}
+	if outer := x.entry.pass; outer != nil {
+		x.in.outer = outer.in
+	}
+	defer func() {
+		_ = end(context.WithoutCancel(x.entry.ctx)) // also after the client has disconnected
+	}()
+	defer func() {
+		if returned {
+			return
+		}
+		failure := RPCFailure{Code: rpcUnknown, Panic: true}
+		if x.decide(failure, false) == core.EndAbort {
+			end = x.attempt.Abort
+			return
+		}
+		end = x.endUnknown(x.unknownCause(failure, false))
+	}()
+	err = handler(&x.base) //nolint:contextcheck // derived from the call's by Begin
+	returned = true
+	err, lost := x.of.rpc.lossOf(leased, err) //nolint:contextcheck // as above
+	failure := RPCFailure{Code: x.of.rpc.codeOf(err), Err: err}
+	x.refusal = x.of.rpc.refusalIn(&x.in, err)
+	isRefused := x.refusal != nil
+	ending := x.decide(failure, isRefused)
+	x.leave(isRefused && ending == core.EndAbort)
+	switch ending {
+	default:
+		x.entry.pass.interrupt()
+		end = x.endUnknown(x.unknownCause(failure, isRefused))
+	case core.EndAbort:
+		end = x.attempt.Abort
+		if lost { // nothing has happened, so the client may try again
+			err = x.of.rpc.Refuse(bridge.CutOff(x.attempt, context.Cause(leased), true), err) //nolint:contextcheck // as above
+		}
+	case core.EndDone:
+		end = x.attempt.Done
+	case core.EndCommit:
+		end = x.attempt.Done // also if encoding panics
+		if given, ok := answerOf(err); ok {
+			encoded := given.encode()
+			end = func(ctx context.Context) error { return bridge.CommitOwned(ctx, x.attempt, encoded) }
+		}
+	}
+	return err
+}
+
+// Refusal returns the error of a middleware behind with which the call ends after Run, or nil. The
+// error of Run may have only its status.
+func (x *RPCExchange[R]) Refusal() error { return x.refusal }
+
+// endUnknown returns the function that ends the attempt with an unknown outcome.
+func (x *RPCExchange[R]) endUnknown(cause error) func(context.Context) error {
+	return func(ctx context.Context) error { return x.attempt.Unknown(ctx, cause) }
+}
+
+// leave says to the idempotent middleware outside, if there is one, that the handler has returned, and
+// whether the call did not run.
+func (x *RPCExchange[R]) leave(notRun bool) {
+	if p := x.entry.pass; p != nil {
+		p.set(func() { p.ended, p.rejected = true, notRun })
+	}
+}
+
+// An RPCAnswer is the answer of a unary call: a message if the Code is 0 (OK), and otherwise the rest
+// of a status. Messages have the binary form of Protocol Buffers.
+type RPCAnswer struct {
+	Header, Trailer map[string][]string // what the handler has set
+	Code            uint32
+	Type            string // the full name of the message
+	Message         []byte
+	Text            string // of the status
+	Details         []RPCDetail
+}
+
+// An RPCDetail is a detail of a status: a google.protobuf.Any.
+type RPCDetail struct {
+	Type  string // its type URL
+	Value []byte
+}
+
+// NewRPCAnswer returns the answer for core.Answered: see grpclock.NewAnswer.
+func NewRPCAnswer(a RPCAnswer) core.Answer {
+	return bridge.NewAnswer(a.encode()).(core.Answer) //nolint:forcetypeassert // see bridge
+}
+
+// encode returns the bytes that are stored. Metadata that is never replayed is left out.
+func (a RPCAnswer) encode() []byte {
+	reply := answer.Reply{
+		Header: answer.Metadata(a.Header), Trailer: answer.Metadata(a.Trailer),
+		Code: a.Code, Type: a.Type, Message: a.Message, Text: a.Text,
+	}
+	for _, detail := range a.Details {
+		reply.Details = append(reply.Details, answer.Detail{URL: detail.Type, Value: detail.Value})
+	}
+	return answer.EncodeReply(nil, reply)
+}
+
+// rpcAnswerOf returns a stored reply.
+func rpcAnswerOf(reply answer.Reply) RPCAnswer {
+	a := RPCAnswer{
+		Header: reply.Header, Trailer: reply.Trailer,
+		Code: reply.Code, Type: reply.Type, Message: reply.Message, Text: reply.Text,
+	}
+	for _, detail := range reply.Details {
+		a.Details = append(a.Details, RPCDetail{Type: detail.URL, Value: detail.Value})
+	}
+	return a
+}
