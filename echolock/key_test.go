@@ -14,7 +14,7 @@ import (
 )
 
 // Each key reads the part of the request in its name.
-// internal/adapter/httpkey tests what keys refuse.
+// nethttplock tests what keys refuse.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	e := newEcho()

@@ -20,14 +20,14 @@ type unlocked struct {
 // locksUnary notes that there is an interceptor for the unary methods.
 func (u *unlocked) locksUnary() {
 	for _, m := range u.byMethods {
-		m.UnaryLocked.Store(true)
+		m.NoteUnary()
 	}
 }
 
 // locksStreams notes that there is an interceptor for the streams.
 func (u *unlocked) locksStreams() {
 	for _, m := range u.byMethods {
-		m.StreamsLocked.Store(true)
+		m.NoteStreams()
 	}
 }
 
@@ -37,14 +37,14 @@ func (c *config) warnOfUnlocked() {
 	c.told.Do(func() {
 		for _, m := range c.byMethods {
 			switch {
-			case m.StreamsLocked.Load():
+			case m.HasStreams():
 			case c.unaryOnly:
 				c.warnOf(m.Streams, "the stream", "IdempotentUnaryServerInterceptor does not cover streams: "+
 					"leave it out of this ByMethod, and lock it by ServerOptions with a ByMethod of its own")
 			default:
 				c.warnOf(m.Streams, "the stream", "no StreamServerInterceptor has this ByMethod: make both interceptors with ServerOptions")
 			}
-			if !m.UnaryLocked.Load() {
+			if !m.HasUnary() {
 				c.warnOf(m.Unary, "the unary method", "no UnaryServerInterceptor has this ByMethod: make both interceptors with ServerOptions")
 			}
 		}

@@ -34,7 +34,7 @@ func (r *Rules) warnOfMissing(l *core.Locker) {
 			}
 		}
 		for _, m := range r.inCode {
-			if m.HasInterceptor() {
+			if m.HasUnary() || m.HasStreams() {
 				continue // the interceptor reports what one of the two kinds lacks
 			}
 			for _, method := range m.All() {

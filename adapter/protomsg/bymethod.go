@@ -17,11 +17,9 @@ import (
 // Methods are the methods of a ByMethod: see MethodsOf. They are safe for concurrent use.
 type Methods struct {
 	Unary, Streams []string // full methods, "/pkg.Service/Method"
-	// UnaryLocked and StreamsLocked say whether there is an interceptor for the unary
-	// methods, and one for the streams.
-	UnaryLocked, StreamsLocked atomic.Bool
 
-	tags int // how many tags before this one are those of its rows
+	unary, streams atomic.Bool // there is an interceptor for them
+	tags           int         // how many tags before this one are those of its rows
 }
 
 // ByMethod chooses the key by the full method of a call: see grpclock.ByMethod. The error is that of
@@ -87,8 +85,17 @@ func methodOf(fullMethod string) (protoreflect.MethodDescriptor, error) {
 // All returns all methods.
 func (m *Methods) All() []string { return slices.Concat(m.Unary, m.Streams) }
 
-// HasInterceptor reports whether there is an interceptor for one of the two kinds.
-func (m *Methods) HasInterceptor() bool { return m.UnaryLocked.Load() || m.StreamsLocked.Load() }
+// NoteUnary notes that there is an interceptor for the unary methods.
+func (m *Methods) NoteUnary() { m.unary.Store(true) }
+
+// NoteStreams notes that there is an interceptor for the streams.
+func (m *Methods) NoteStreams() { m.streams.Store(true) }
+
+// HasUnary reports whether NoteUnary was called.
+func (m *Methods) HasUnary() bool { return m.unary.Load() }
+
+// HasStreams reports whether NoteStreams was called.
+func (m *Methods) HasStreams() bool { return m.streams.Load() }
 
 // MethodsOf returns the methods of each ByMethod of which a key is made.
 func MethodsOf[R any](key core.Key[R]) (found []*Methods) {

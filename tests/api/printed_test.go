@@ -59,11 +59,15 @@ func secretForms() []string {
 	}
 }
 
-// typesWithFields returns the exported types of the main module that can hold text.
+// typesWithFields returns the exported types of the main module that can hold text. Package adapter
+// is for authors who hold requests and answers in their hands, as those of net/http do.
 func typesWithFields(t *testing.T) (names []string) {
 	t.Helper()
 	holding := regexp.MustCompile(`(?m)^type (\w+) (struct|string|\[.*|map\[.*)$`)
 	for _, dir := range packages(t)["."] { // the other modules have no keys
+		if strings.HasPrefix(dir, "adapter") {
+			continue
+		}
 		text, err := os.ReadFile(fileOf(dir))
 		if err != nil {
 			t.Fatal(err)

@@ -45,7 +45,7 @@ type failure struct {
 }
 
 // failures are failures of a handler by the name of a request, which is also the key.
-// internal/adapter/httpattempt has a table of all.
+// adapter has a table of all.
 var failures = map[string]failure{
 	"nothing":          {freed: true},
 	"a 503":            {status: http.StatusServiceUnavailable, freed: true},

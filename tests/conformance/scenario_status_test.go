@@ -26,7 +26,7 @@ type statusRow struct {
 }
 
 // statusScenarios test which answers are stored. internal/answer has a table of all
-// statuses, and internal/adapter/httpattempt one of all endings.
+// statuses, and adapter one of all endings.
 func statusScenarios() (cases []testCase) {
 	for _, row := range statusRows() {
 		cases = append(cases, testCase{row.name, everywhere, row.run})
