@@ -1,6 +1,8 @@
 package ginlock
 
 import (
+	"net/http"
+
 	"github.com/gin-gonic/gin"
 
 	"github.com/reqlock/reqlock/adapter"
@@ -35,3 +37,83 @@ var errorHandler = adapter.NewSetting[handler](self, "WithErrorHandler", adapter
 
 // A handler answers a request that does not run. nil means WriteError.
 type handler func(*gin.Context, error)
+
+// WriteError answers a request that did not run. Middleware uses it without
+// WithErrorHandler, and an error handler can call it. It does not abort: Middleware
+// has done so.
+//
+// The answer is the outcome of core.RefusalOf: its status, Retry-After in whole
+// seconds if a retry can help, and a problem document (RFC 9457) with the outcome's
+// code:
+//
+//	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
+//
+// If the client has disconnected, the answer is 499 without a body. An error that
+// core.RefusalOf does not know is 500 with the code "internal". No answer contains a
+// key, a token or the text of an error.
+func WriteError(c *gin.Context, err error) { adapter.WriteRefusal(sender{c.Writer}, err) }
+
+// refuse ends a request that does not run, and answers it unless the key has
+// done so. It aborts the chain first, so that c.Next in the error handler runs
+// nothing. It does not call c.Error: for an error that wraps the *gin.Error of a key,
+// c.Error would add only the *gin.Error.
+func (h handler) refuse(c *gin.Context, err error, entry adapter.Entry) {
+	c.Errors = append(c.Errors, &gin.Error{Err: err, Type: gin.ErrorTypePrivate})
+	c.Abort()
+	switch {
+	case c.Writer.Written():
+		entry.SetAnswered(c.Writer.Status(), c.Writer.Size())
+	case h == nil:
+		entry.Refuse(sender{c.Writer}, err)
+	default:
+		h.handle(c, err, entry.Guard(c.Writer, err))
+	}
+}
+
+// handle calls the application's error handler with a guarded writer.
+func (h handler) handle(c *gin.Context, err error, guard *adapter.Guard) {
+	w := c.Writer
+	c.Writer = guarded{w, guard}
+	defer func() { c.Writer = w }()
+	h(c, err)
+	if !w.Written() { // an answer without the guard: engine.HandleContext, Hijack
+		guard.Finish()
+	}
+}
+
+// A guarded writer is the c.Writer of the application's error handler. Methods that
+// begin an answer go through the guard; the other methods are Gin's.
+type guarded struct {
+	gin.ResponseWriter
+	guard *adapter.Guard
+}
+
+// Unwrap returns the guard.
+func (w guarded) Unwrap() http.ResponseWriter { return w.guard }
+
+// Status returns the status of the answer, or the one that it would get now.
+func (w guarded) Status() int {
+	if w.guard.Answered() {
+		return w.ResponseWriter.Status()
+	}
+	return w.guard.Status()
+}
+
+// WriteHeader sets the status. As in Gin's own writer, -1 means no status.
+func (w guarded) WriteHeader(status int) {
+	if status > 0 {
+		w.guard.WriteHeader(status)
+	}
+}
+
+// WriteHeaderNow sends the status and the headers.
+func (w guarded) WriteHeaderNow() { _, _ = w.guard.Write(nil) }
+
+// Write sends a part of the body, after the status.
+func (w guarded) Write(p []byte) (int, error) { return w.guard.Write(p) }
+
+// WriteString is Write for a string.
+func (w guarded) WriteString(s string) (int, error) { return w.guard.Write([]byte(s)) }
+
+// Flush sends the status and the written part of the body.
+func (w guarded) Flush() { w.guard.Flush() }

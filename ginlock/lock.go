@@ -1,6 +1,7 @@
 package ginlock
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -71,4 +72,59 @@ func serve(c *gin.Context, entry adapter.Entry) {
 func restore(c *gin.Context, r *http.Request) {
 	adapter.CopyForm(c.Request, r)
 	c.Request = r
+}
+
+// A state is what c has before its handlers run. A middleware behind may leave another writer in
+// c, which must not be used any more.
+type state struct {
+	writer   gin.ResponseWriter
+	encoding []string
+	failures int
+}
+
+// contentEncoding is the name of the header of a middleware that compresses.
+const contentEncoding = "Content-Encoding"
+
+func stateOf(c *gin.Context) state {
+	return state{c.Writer, c.Writer.Header()[contentEncoding], len(c.Errors)}
+}
+
+// lossOf is adapter.LossOf for the last error that the handlers have added to c, if Gin would
+// send an empty 200. ctx is the context of the lease.
+func (s state) lossOf(ctx context.Context, c *gin.Context) error {
+	if s.writer.Written() || s.writer.Status() != http.StatusOK {
+		return nil
+	}
+	var left error
+	if len(c.Errors) > s.failures {
+		left = c.Errors.Last().Err
+	}
+	return adapter.LossOf(ctx, left)
+}
+
+// answerLoss answers for handlers that have given no answer because the lock was lost. Behind an
+// Idempotent, that one answers, for which the loss is the last one of c.Errors.
+func (s state) answerLoss(c *gin.Context, loss error, entry adapter.Entry) {
+	c.Errors = append(c.Errors, &gin.Error{Err: loss, Type: gin.ErrorTypePrivate})
+	if entry.IsInside() {
+		return
+	}
+	delete(s.writer.Header(), contentEncoding) // of a middleware behind, whose writer is gone
+	if s.encoding != nil {
+		s.writer.Header()[contentEncoding] = s.encoding
+	}
+	adapter.WriteRefusal(s.writer, loss)
+}
+
+// A *gin.Context has the values of its request only if its engine has ContextWithFallback. core finds
+// the lease and the attempt of the request in any *gin.Context, and in contexts that are derived
+// from one.
+func init() { //nolint:gochecknoinits // see adapter.UnwrapContext
+	adapter.UnwrapContext(func(ctx context.Context) (request context.Context, ok bool) {
+		c, ok := ctx.Value(gin.ContextKey).(*gin.Context)
+		if !ok || c.Request == nil { // as in a context of gin.CreateTestContext
+			return nil, false
+		}
+		return c.Request.Context(), true
+	})
 }
