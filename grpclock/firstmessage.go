@@ -42,7 +42,7 @@ func (s *stream) enter(first any) error {
 		entry.Leave()
 		return s.refusal
 	}
-	s.locked, s.release = true, entry.Leave
+	s.locked, s.entry = true, entry
 	s.ctx.lock(entry.Context())
 	if len(s.header) == 0 {
 		return nil
@@ -85,6 +85,6 @@ func (s *stream) result(err error) error {
 // the lock.
 func (s *stream) end() {
 	_ = s.refuse(errTooEarly)
-	s.release()
+	s.entry.Leave()
 	s.ctx.cancel(nil)
 }

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/reqlock/reqlock/adapter"
 )
 
 // A stream takes its lock when the handler receives the first message. Nothing is
@@ -20,16 +22,16 @@ type stream struct {
 
 	mu      sync.Mutex
 	locked  bool
-	header  metadata.MD // set before the lock was taken
-	release func()
-	refusal error // the error that ended the stream
+	header  metadata.MD   // set before the lock was taken
+	entry   adapter.Entry // once it is locked
+	refusal error         // the error that ended the stream
 }
 
 // late runs a stream that takes its lock with the first message.
 func (c *config) late(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	s := &stream{
 		ServerStream: ss, method: info.FullMethod, c: c,
-		ctx: newLateContext(ss.Context()), release: func() {},
+		ctx: newLateContext(ss.Context()),
 	}
 	defer s.end()
 	err := c.rpc.LossOf(s.ctx, s.result(handler(srv, s)))
