@@ -45,7 +45,7 @@ type config struct {
 func configOf(l *core.Locker, key Key) *config {
 	c := &config{rpc: rpc(), unlocked: unlocked{locks: l}}
 	c.onError, _ = errorHandler.Value(l)
-	if declared, _ := protomsg.Declared.Value(l); !declared {
+	if declared, _ := protomsg.Declared(self).Value(l); !declared {
 		c.byMethods = protomsg.MethodsOf(key)
 	}
 	return c
@@ -64,7 +64,7 @@ func lockOf(interceptor string, l *core.Locker, key Key, opts []core.Option) *co
 func idempotentOf(interceptor string, l *core.Locker, key Key, opts []core.Option) *config {
 	once := adapter.Must(adapter.NewIdempotentRPC(self, interceptor, l, key, rpc(), opts))
 	c := configOf(once.Locker(), key)
-	if declared, _ := protomsg.Declared.Value(once.Locker()); declared {
+	if declared, _ := protomsg.Declared(self).Value(once.Locker()); declared {
 		once.RequireKey()
 	}
 	c.once, c.unaryOnly = once, true

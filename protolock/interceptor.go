@@ -6,9 +6,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/reqlock/reqlock/adapter/protomsg"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/internal/annotated"
 )
 
 // ServerOptions returns the options of a server that runs its calls by the rules: all interceptors
@@ -23,7 +23,7 @@ import (
 // It panics where they do.
 func (r *Rules) ServerOptions(l *core.Locker, opts ...core.Option) []grpc.ServerOption {
 	var unary []grpc.UnaryServerInterceptor
-	if slices.ContainsFunc(r.methods, func(m *annotated.Method) bool { return m.Idempotent != nil }) {
+	if slices.ContainsFunc(r.methods, protomsg.Rule[*grpclock.Call].IsIdempotent) {
 		unary = append(unary, r.IdempotentUnaryServerInterceptor(l, opts...))
 	}
 	unary = append(unary, r.UnaryServerInterceptor(l, opts...))

@@ -1,16 +1,14 @@
 package protolock
 
 import (
-	"fmt"
 	"slices"
 
 	"google.golang.org/grpc"
 
 	"github.com/reqlock/reqlock/adapter"
+	"github.com/reqlock/reqlock/adapter/protomsg"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/grpclock"
-	"github.com/reqlock/reqlock/adapter/protomsg"
-	"github.com/reqlock/reqlock/internal/annotated"
 )
 
 // The names of the interceptors in errors.
@@ -29,17 +27,16 @@ func ofLocks[I any](
 	l = adapter.NoteCaller(l)
 	made := make(map[string]I)
 	for _, m := range r.methods {
-		if len(m.Locks) == 0 || m.IsStream() != (name == streamName) {
+		if !m.HasLock() || m.IsStream() != (name == streamName) {
 			continue
 		}
-		mustAllow(l, m, "lock 1", m.LockSettings.Options())
-		options := withSettings(opts, m.LockSettings)
-		made[m.FullMethod()] = interceptor(l, r.lockKey(m), options...)
+		key, settings, err := m.Lock(l)
+		panicIf(err)
+		options := withSettings(opts, settings)
+		made[m.FullMethod()] = interceptor(l, key, options...)
 		view := l.With(options...)
-		panicIf(name, annotated.CheckLocker(view))
-		for i, lock := range m.Locks {
-			mustAllow(view, m, fmt.Sprintf("lock %d", i+1), lock.Options())
-		}
+		panicIn(name, protomsg.CheckLocker(view))
+		panicIf(m.CheckLock(view))
 	}
 	return made
 }
@@ -48,32 +45,34 @@ func ofLocks[I any](
 func ofIdempotent(r *Rules, l *core.Locker, opts []core.Option) map[string]grpc.UnaryServerInterceptor {
 	panicUnless(l != nil, idempotentName+" needs a locker")
 	l = adapter.NoteCaller(l)
-	panicIf(idempotentName, annotated.CheckIdempotent(opts))
+	panicIn(idempotentName, protomsg.CheckIdempotentOptions(opts))
 	made := make(map[string]grpc.UnaryServerInterceptor)
 	for _, m := range r.methods {
-		if rule := m.Idempotent; rule != nil {
-			mustAllow(l, m, "idempotent", rule.Settings.Options())
-			made[m.FullMethod()] = grpclock.IdempotentUnaryServerInterceptor(l, r.idempotencyKey(m), withSettings(opts, rule.Settings)...)
+		if !m.IsIdempotent() {
+			continue
 		}
+		key, settings, err := m.Idempotent(l)
+		panicIf(err)
+		made[m.FullMethod()] = grpclock.IdempotentUnaryServerInterceptor(l, key, withSettings(opts, settings)...)
 	}
 	return made
 }
 
 // withSettings returns the options of an interceptor for one method: those of the caller, and behind
 // them the settings of its rule, which have precedence.
-func withSettings(opts []core.Option, settings annotated.Settings) []core.Option {
-	return slices.Concat(opts, settings.Options(), []core.Option{protomsg.Declared.Option(true)})
+func withSettings(opts, settings []core.Option) []core.Option {
+	return slices.Concat(opts, settings, []core.Option{protomsg.Declared("grpclock").Option(true)})
 }
 
-// mustAllow panics, and says where the rule stands, if a locker excludes its options.
-func mustAllow(l *core.Locker, m *annotated.Method, where string, options []core.Option) {
-	if err := m.Fault(where, adapter.CheckOptions(l, options...)); err != nil {
+// panicIf panics with an error, if there is one.
+func panicIf(err error) {
+	if err != nil {
 		panic(err)
 	}
 }
 
-// panicIf panics with the error of an interceptor, if there is one.
-func panicIf(interceptor string, err error) {
+// panicIn is panicIf with the name of an interceptor.
+func panicIn(interceptor string, err error) {
 	if err != nil {
 		panic(self.Errorf("%s: %w", interceptor, err))
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/annotated"
 )
 
 // interceptorsMade says which interceptors of Rules the program has made.
@@ -26,11 +25,11 @@ func (r *Rules) warnOfMissing(l *core.Locker) {
 			if m.IsStream() {
 				locks, interceptor = &r.made.stream, streamName
 			}
-			if len(m.Locks) > 0 && !locks.Load() {
-				r.warnOf(l, m, "a lock", interceptor)
+			if m.HasLock() && !locks.Load() {
+				r.warnOf(l, m.FullMethod(), "a lock", interceptor)
 			}
-			if m.Idempotent != nil && !r.made.idempotent.Load() {
-				r.warnOf(l, m, "idempotent calls", idempotentName)
+			if m.IsIdempotent() && !r.made.idempotent.Load() {
+				r.warnOf(l, m.FullMethod(), "idempotent calls", idempotentName)
 			}
 		}
 		for _, m := range r.inCode {
@@ -52,7 +51,7 @@ type missing struct {
 }
 
 // warnOf sends the event of one rule.
-func (r *Rules) warnOf(l *core.Locker, m *annotated.Method, rule, interceptor string) {
-	adapter.Warn(l, missing{r, m.FullMethod(), interceptor}, self.Errorf("%s declares %s, which has no effect, because the program has not made %s: "+
-		"make all interceptors with Rules.ServerOptions", m.FullMethod(), rule, interceptor))
+func (r *Rules) warnOf(l *core.Locker, method, rule, interceptor string) {
+	adapter.Warn(l, missing{r, method, interceptor}, self.Errorf("%s declares %s, which has no effect, because the program has not made %s: "+
+		"make all interceptors with Rules.ServerOptions", method, rule, interceptor))
 }

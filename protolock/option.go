@@ -2,12 +2,11 @@ package protolock
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
-	"github.com/reqlock/reqlock/grpclock"
+	"google.golang.org/grpc/metadata"
+
 	"github.com/reqlock/reqlock/adapter/protomsg"
-	"github.com/reqlock/reqlock/internal/annotated"
+	"github.com/reqlock/reqlock/grpclock"
 )
 
 // An Option is what rules need of the program's code: see Source and InCode.
@@ -38,7 +37,7 @@ func (code *ruleCode) faultf(format string, args ...any) {
 // An empty name and a zero Key panic. A name that is given twice is an error of New.
 func Source(name string, key grpclock.Key) Option {
 	panicUnless(name != "", "Source needs a name")
-	panicUnless(!annotated.IsZero(key), fmt.Sprintf("Source: the key of %q is the zero Key", name))
+	panicUnless(!key.IsZero(), fmt.Sprintf("Source: the key of %q is the zero Key", name))
 	return Option{func(code *ruleCode) {
 		if _, twice := code.sources[name]; twice {
 			code.faultf("the source %q is given twice", name)
@@ -58,7 +57,7 @@ func Source(name string, key grpclock.Key) Option {
 // error of New. If no interceptor has the ByMethod, the observer receives a Warned event
 // for each method. A key without a ByMethod panics.
 func InCode(key grpclock.Key) Option {
-	panicUnless(!annotated.IsZero(key), "InCode needs a key")
+	panicUnless(!key.IsZero(), "InCode needs a key")
 	byMethods := protomsg.MethodsOf(key)
 	panicUnless(len(byMethods) > 0, "InCode needs the key of a ByMethod")
 	return Option{func(code *ruleCode) {
@@ -66,11 +65,16 @@ func InCode(key grpclock.Key) Option {
 	}}
 }
 
-// program returns the names of the code.
-func (code *ruleCode) program() annotated.Program {
-	program := annotated.Program{Sources: slices.Sorted(maps.Keys(code.sources))}
-	for _, m := range code.inCode {
-		program.InCode = append(program.InCode, m.All()...)
+// parts returns what the rules need to make keys.
+func (code *ruleCode) parts() protomsg.Parts[*grpclock.Call] {
+	return protomsg.Parts[*grpclock.Call]{
+		Calls:          protomsg.Calls[*grpclock.Call]{Method: (*grpclock.Call).FullMethod, Message: (*grpclock.Call).Message},
+		Metadata:       grpclock.Metadata,
+		IdempotencyKey: grpclock.IdempotencyKey,
+		Header: func(c *grpclock.Call, name string) []string {
+			return metadata.ValueFromIncomingContext(c.Context(), name)
+		},
+		Sources: code.sources,
+		InCode:  code.inCode,
 	}
-	return program
 }

@@ -9,9 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/reqlock/reqlock/adapter"
-	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/adapter/protomsg"
-	"github.com/reqlock/reqlock/internal/annotated"
+	"github.com/reqlock/reqlock/grpclock"
 )
 
 // self is the name of this package in errors.
@@ -20,8 +19,7 @@ const self = adapter.Name("protolock")
 // Rules are the locks and the idempotency of methods, as their .proto files declare them. New
 // makes Rules. They are safe for concurrent use.
 type Rules struct {
-	methods []*annotated.Method
-	sources map[string]grpclock.Key
+	methods []protomsg.Rule[*grpclock.Call]
 	inCode  []*protomsg.Methods
 	made    interceptorsMade
 }
@@ -53,13 +51,11 @@ func New(services []*grpc.ServiceDesc, opts ...Option) (*Rules, error) {
 		}
 		opt.add(code)
 	}
-	descriptors := code.descriptorsOf(services)
-	methods, err := annotated.Read(descriptors, code.program())
-	r := &Rules{methods: methods, sources: code.sources, inCode: code.inCode}
-	if err := errors.Join(append(code.faults, err, r.checkSources())...); err != nil {
+	methods, err := protomsg.ReadRules(code.descriptorsOf(services), code.parts())
+	if err := errors.Join(append(code.faults, err)...); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return &Rules{methods: methods, inCode: code.inCode}, nil
 }
 
 // Must returns the Rules of New, and panics with the error if there is one.

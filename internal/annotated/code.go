@@ -8,9 +8,6 @@ import (
 	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// IsZero reports whether a key is the zero Key.
-func IsZero[R any](key core.Key[R]) bool { return bridge.AboutOf(key) == nil }
-
 // CheckSource returns the mistake of a key that a rule names as a source. isWhole says that it is
 // the whole key of a lock.
 func CheckSource[R any](key core.Key[R], isWhole bool) error {

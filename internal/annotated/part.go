@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/fieldpath"
 	"github.com/reqlock/reqlock/internal/annotatedpb"
+	"github.com/reqlock/reqlock/internal/fieldpath"
 )
 
 // A Part is one part of a key.

@@ -5,7 +5,8 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
-	"strings")
+	"strings"
+)
 
 // IsConsumed reports whether a middleware outside has read the body of a request for which
 // Read has returned no bytes. An empty body without a Content-Length counts as empty: it

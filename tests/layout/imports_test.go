@@ -38,7 +38,7 @@ var layers = map[string]string{
 	"core":             "redis bridge engine keytext kind quorumstore readiness redisstore",
 	"core/locktest":    "redis miniredis core",
 	"adapter":          "net/http core bridge answer httpbody keytext",
-	"adapter/protomsg": "protobuf core adapter fieldpath",
+	"adapter/protomsg": "protobuf core adapter annotated fieldpath",
 
 	"internal/annotatedpb": "protobuf",
 	"internal/annotated":   "protobuf core adapter annotatedpb bridge fieldpath",
@@ -51,7 +51,7 @@ var layers = map[string]string{
 	"ginlock":     "gin net/http core adapter nethttplock",
 	"echolock":    "echo net/http core adapter nethttplock",
 	"grpclock":    "grpc rpc protobuf core adapter protomsg",
-	"protolock":   "grpc protobuf core adapter grpclock annotated protomsg",
+	"protolock":   "grpc protobuf core adapter grpclock protomsg",
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
 		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace net/http core",
 	"annotations/reqlockv1": "protobuf",
