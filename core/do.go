@@ -24,7 +24,7 @@ func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.C
 	all, err := l.LockAll(ctx, keys)
 	if err != nil {
 		if l.mayRunUnlocked(err) {
-			observeUnlocked(ctx, l, keys, err)
+			observeUnlocked(ctx, l, lockKeysOf(nil, keys), err)
 			return fn(&unlockedContext{ctx, len(keys)}) //nolint:contextcheck // it is derived from ctx
 		}
 		return err

@@ -15,7 +15,7 @@ import (
 // deadlock. One wait covers all keys. If a lock is refused, acquireAll releases the locks
 // that it has taken. LeaseFromContext finds the lease of the first key. An empty key takes no
 // lock: it is that of a key that was skipped.
-func acquireAll[K string | lockKey](ctx context.Context, l *Locker, keys []K, wait time.Duration) (*LeaseSet, error) {
+func acquireAll(ctx context.Context, l *Locker, keys []lockKey, wait time.Duration) (*LeaseSet, error) {
 	var few [4]lockKey // avoids an allocation for most requests
 	all, err := l.acquireInOrder(ctx, inLockOrder(l, few[:0], keys), wait)
 	if err != nil {
@@ -67,10 +67,10 @@ func (l *Locker) acquireInOrder(ctx context.Context, keys []lockKey, wait time.D
 // inLockOrder appends each key once to the empty slice, in byte order, without empty keys. Of
 // equal keys it takes the one that excludes most, because a lease of the others would nest in
 // its lease. If they exclude the same, it takes the first one.
-func inLockOrder[K string | lockKey](l *Locker, ordered []lockKey, keys []K) []lockKey {
+func inLockOrder(l *Locker, ordered, keys []lockKey) []lockKey {
 	for _, key := range keys {
-		if k := lockKeyOf(key); k.Raw != "" {
-			ordered = append(ordered, k)
+		if key.Raw != "" {
+			ordered = append(ordered, key)
 		}
 	}
 	if len(ordered) < 2 {
@@ -84,11 +84,11 @@ func inLockOrder[K string | lockKey](l *Locker, ordered []lockKey, keys []K) []l
 
 // listInOrder sets the lease of each key, and makes the lease of the first key the one that
 // LeaseFromContext finds.
-func listInOrder[K string | lockKey](s *LeaseSet, keys []K) {
+func listInOrder(s *LeaseSet, keys []lockKey) {
 	s.named = make([]*Lease, len(keys))
 	var main *Lease
 	for i, key := range keys {
-		s.named[i] = s.Lease(lockKeyOf(key).Raw)
+		s.named[i] = s.Lease(key.Raw)
 		if main == nil {
 			main = s.named[i]
 		}

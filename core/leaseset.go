@@ -43,7 +43,8 @@ func (l *Locker) LockAll(ctx context.Context, keys []string) (*LeaseSet, error) 
 		l.observeRefused(ctx, lockKey{}, false, err)
 		return nil, err
 	}
-	return acquireAll(ctx, l, keys, l.waitOr(waitForever))
+	var few [4]lockKey // avoids an allocation for most callers
+	return acquireAll(ctx, l, lockKeysOf(few[:0], keys), l.waitOr(waitForever))
 }
 
 // Context returns the context in which the holder may rely on all locks. It ends as the

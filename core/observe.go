@@ -170,10 +170,10 @@ func (l *Locker) observeRefused(ctx context.Context, key lockKey, attempt bool, 
 
 // observeUnlocked sends an Unlocked event for each key of a request that runs without locks,
 // except for empty keys.
-func observeUnlocked[K string | lockKey](ctx context.Context, l *Locker, keys []K, err error) {
+func observeUnlocked(ctx context.Context, l *Locker, keys []lockKey, err error) {
 	for _, key := range keys {
-		if k := lockKeyOf(key); k.Raw != "" {
-			l.settings.notifyFrom(ctx, l.eventOf(Unlocked, k, err))
+		if key.Raw != "" {
+			l.settings.notifyFrom(ctx, l.eventOf(Unlocked, key, err))
 		}
 	}
 }

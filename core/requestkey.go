@@ -48,13 +48,10 @@ func (k RequestKey) GoString() string { return k.String() }
 // MarshalText returns the same as String.
 func (k RequestKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// lockKeyOf converts a key that is given as a text.
-func lockKeyOf[K string | lockKey](k K) lockKey {
-	switch k := any(k).(type) {
-	case string:
-		return lockKey{Raw: k}
-	case lockKey:
-		return k
+// lockKeysOf appends keys that are given as texts.
+func lockKeysOf(to []lockKey, keys []string) []lockKey {
+	for _, key := range keys {
+		to = append(to, lockKey{Raw: key})
 	}
-	return lockKey{} // impossible: K is one of the two
+	return to
 }
