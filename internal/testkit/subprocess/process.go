@@ -26,11 +26,17 @@ type Process struct {
 // process is killed at the end of the calling test.
 func Start(tb testing.TB, test string, orders any) *Process {
 	tb.Helper()
+	return StartOf(tb, os.Args[0], test, orders)
+}
+
+// StartOf is Start for a test of another test binary.
+func StartOf(tb testing.TB, binary, test string, orders any) *Process {
+	tb.Helper()
 	text, err := json.Marshal(orders)
 	if err != nil {
 		tb.Fatalf("orders of %s: %v", test, err)
 	}
-	cmd := exec.CommandContext(tb.Context(), os.Args[0], "-test.run=^"+test+"$", "-test.timeout="+childTimeout.String()) //nolint:gosec // this binary
+	cmd := exec.CommandContext(tb.Context(), binary, "-test.run=^"+test+"$", "-test.timeout="+childTimeout.String()) //nolint:gosec // a binary of tests
 	cmd.Env = append(os.Environ(), ordersEnv+"="+string(text))
 	cmd.WaitDelay = time.Second // in case a process that the child started keeps the output open
 	p := &Process{}

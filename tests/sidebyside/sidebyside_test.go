@@ -1,0 +1,120 @@
+package sidebyside
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/subprocess"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+// Each case is what the second process makes of a request of the first one.
+var cases = map[string]func(s *scenario){
+	"a lock excludes":                     func(s *scenario) { excluded(s, "/lock", "/lock") },
+	"a shared lease excludes a lock":      func(s *scenario) { excluded(s, "/shared", "/lock") },
+	"a lock excludes a shared lease":      func(s *scenario) { excluded(s, "/lock", "/shared") },
+	"a running request excludes its copy": func(s *scenario) { excluded(s, "/pay", "/pay") },
+	"a waiter gets the lock": func(s *scenario) {
+		release := s.hold(s.first, "/lock")
+		granted := s.start(s.second, "/wait", "", "")
+		s.await(s.second, "waiting")
+		release()
+		granted("201")
+	},
+	"permits count":                 func(s *scenario) { overlapping(s, "/permits", "/permits") },
+	"shared leases overlap":         func(s *scenario) { overlapping(s, "/shared", "/lock") },
+	"an answer is replayed":         func(s *scenario) { replayed(s, "/pay?x=1", "twelve", "twelve", "201", "422 mismatch") },
+	"an answer of gRPC is replayed": func(s *scenario) { replayed(s, "gRPC", "twelve", "twelve", "OK", "FailedPrecondition") },
+	"an answer to a form is replayed": func(s *scenario) {
+		form := "--b\r\nContent-Disposition: form-data; name=a\r\n\r\ntwelve\r\n--b--\r\n"
+		replayed(s, "/pay", form, strings.ReplaceAll(form, "--b", "--c"), "201", "422 mismatch")
+	},
+	"an unknown outcome becomes an answer": func(s *scenario) {
+		answer, err := nethttplock.NewAnswer(http.StatusAccepted, http.Header{"Location": {"/2"}}, []byte("found\x00"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		unknown(s, core.Answered(answer), "202 replayed")
+	},
+	"an unknown outcome becomes done":     func(s *scenario) { unknown(s, core.Done(), "409 completed_unreplayable") },
+	"an unknown outcome becomes not done": func(s *scenario) { unknown(s, core.NotDone(), "201") },
+}
+
+// excluded is the case of a request that is refused while another one runs.
+func excluded(s *scenario, path, refused string) {
+	s.Helper()
+	release := s.hold(s.first, path)
+	s.send(s.second, refused, "", "409 busy")
+	release()
+	s.send(s.second, "/lock", "", "201")
+}
+
+// overlapping is the case of two requests at a time, which leave room for a third one on their path only when one ends.
+func overlapping(s *scenario, path, refused string) {
+	s.Helper()
+	release, releaseOther := s.hold(s.first, path), s.hold(s.second, path)
+	s.send(s.first, refused, "", "409 busy")
+	s.send(s.second, refused, "", "409 busy")
+	release()
+	s.send(s.second, path, "", "201")
+	releaseOther()
+}
+
+// replayed is the case of a request, its copy, and another request with its key.
+func replayed(s *scenario, path, body, copied, ok, mismatch string) {
+	s.Helper()
+	stored := s.send(s.first, path, body, ok)
+	if again := s.send(s.second, path, copied, ok+" replayed"); again != stored {
+		s.Errorf("%s, and the copy got %s", stored, again)
+	}
+	s.send(s.second, path, strings.Replace(body, "twelve", "thirteen", 1), mismatch)
+}
+
+// unknown is the case of a handler that does not know the outcome, until the operator resolves it.
+func unknown(s *scenario, resolution core.Resolution, want string) {
+	s.Helper()
+	s.send(s.first, "/pay", "unknown", "201")
+	s.send(s.second, "/pay", "unknown", "409 outcome_unknown")
+	key, err := core.EndpointKey(http.MethodPost, "POST /pay", s.account, "k")
+	locks := core.Must(core.New(s.rdb))
+	record, err2 := locks.ReadRecord(s.Context(), key)
+	if err := errors.Join(err, err2); err != nil || record.State != core.StateUnknown {
+		s.Fatalf("record %+v, %v", record, err)
+	}
+	if err := errors.Join(locks.Resolve(s.Context(), key, resolution, record.Attempt), locks.Close(s.Context())); err != nil {
+		s.Fatal(err)
+	}
+	s.send(s.second, "/pay", "unknown", want)
+}
+
+func TestOldAndNewProcessesShareRedis(t *testing.T) {
+	suite.Full(t, "compiles the tree of another commit")
+	binary, server := buildOld(t), redistest.Start(t)
+	old := serving(t, subprocess.StartOf(t, binary, "TestService", server.Addr()))
+	now := serving(t, subprocess.Start(t, "TestService", server.Addr()))
+	ran := map[string][2]*scenario{} // the old process is first, and second
+	for name, run := range cases {
+		ran[name] = [2]*scenario{{first: old, second: now}, {first: now, second: old}}
+		for i, order := range []string{"old", "new"} {
+			t.Run(name+"/"+order+" first", func(t *testing.T) {
+				s := ran[name][i]
+				s.T, s.rdb, s.account = t, server.Client(t), order+strings.ReplaceAll(name, " ", "-")
+				run(s)
+			})
+		}
+	}
+	if err := errors.Join(old.Stop(), now.Stop()); err != nil { // no event follows
+		t.Error(err)
+	}
+	for name, s := range ran {
+		if a, b := s[0].withEvents(), s[1].withEvents(); len(a) > 0 && len(b) > 0 && !slices.Equal(a, b) { // -run may select one order
+			t.Errorf("%s: old first %q\nnew first %q", name, a, b)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package sidebyside
+
+import (
+	"fmt"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/nethttplock"
+)
+
+var (
+	account = core.Named("account", nethttplock.Header("X-Account"))
+	permits = core.Permits(2, account)
+	shared  = core.Shared(account)
+)
+
+const endUnknown = core.Uncertain
+
+func renamed(e core.Event) string {
+	refusal, _ := core.OutcomeOf(e.Err)
+	return fmt.Sprintf("idempotent: %t free: %t ending: %d code: %q", e.Attempt, e.Handover == core.Free, e.Ending, refusal.Code)
+}
