@@ -34,13 +34,13 @@ func (e Entry) Context() context.Context { return e.ctx }
 // the body is checked: if the wait of the middleware is not shorter than the ReadTimeout of the
 // server, the observers get one core.Warned event.
 func (e Entry) Request(r *http.Request) *http.Request {
-	if e.ctx == r.Context() { //nolint:contextcheck // compares
+	if e.ctx == r.Context() {
 		return r
 	}
 	if e.wait != nil {
-		e.wait.checkBody(r) //nolint:contextcheck // a request brings its own
+		e.wait.checkBody(r)
 	}
-	return r.WithContext(e.ctx)
+	return r.WithContext(e.ctx) //nolint:contextcheck // derived from the request's by Enter
 }
 
 // Returned says that the handler behind the middleware has returned: it did not panic. Exchange.Run

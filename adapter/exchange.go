@@ -73,7 +73,7 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	cutOff := x.end(detached, context.Cause(leased)) //nolint:contextcheck // leased only tells why it ended
 	ended = true
 	if cutOff == nil {
-		x.send()
+		x.send() //nolint:contextcheck // the pass has its own
 	}
 	x.leave(cutOff)
 	return cutOff

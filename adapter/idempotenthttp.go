@@ -71,7 +71,7 @@ func (m *IdempotentHTTP[R]) Begin(ctx context.Context, r R) (Entry, *Exchange, e
 	m.wait.check(ctx)
 	entry := Entry{pass: newPass(ctx)}
 	entry.ctx = entry.pass.within(ctx)
-	x, err := m.begin(entry.ctx, r)
+	x, err := m.begin(entry.ctx, r) //nolint:contextcheck // derived from ctx
 	if err != nil && !errors.Is(err, core.ErrSkip) {
 		entry.pass.refuseBecauseOf(err)
 		return entry, nil, err
@@ -104,7 +104,7 @@ func (m *IdempotentHTTP[R]) begin(ctx context.Context, r R) (*Exchange, error) {
 		return nil, err
 	}
 	if m.settings.fingerprint != nil && m.request.request != nil { // the default fingerprint has read the body
-		m.wait.checkBody(m.request.request(r)) //nolint:contextcheck // a request brings its own
+		m.wait.checkBody(m.request.request(r))
 	}
 	begun, err := m.key.Begin(ctx, key, strings.ToUpper(method), m.request.Route(r), fingerprint)
 	if err != nil {

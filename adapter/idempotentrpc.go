@@ -63,7 +63,7 @@ func (m *IdempotentRPC[R]) RequireKey() { m.optionalKey = nil }
 func (m *IdempotentRPC[R]) Begin(ctx context.Context, r R) (Entry, *RPCExchange[R], error) {
 	entry := Entry{pass: newPass(ctx)}
 	entry.ctx = entry.pass.within(ctx)
-	x, err := m.begin(entry.ctx, r)
+	x, err := m.begin(entry.ctx, r) //nolint:contextcheck // derived from ctx
 	if err != nil && !errors.Is(err, core.ErrSkip) {
 		if x != nil { // the handler has run, even if its record cannot be read
 			entry.pass.run()

@@ -58,9 +58,9 @@ func (x *RPCExchange[R]) Run(handler func(context.Context) error, answerOf func(
 		}
 		end = x.endUnknown(x.unknownCause(failure, false))
 	}()
-	err = handler(&x.base) //nolint:contextcheck // derived from the call's by Begin
+	err = handler(&x.base)
 	returned = true
-	err, lost := x.of.rpc.lossOf(leased, err) //nolint:contextcheck // as above
+	err, lost := x.of.rpc.lossOf(leased, err)
 	failure := RPCFailure{Code: x.of.rpc.codeOf(err), Err: err}
 	x.refusal = x.of.rpc.refusalIn(&x.in, err)
 	isRefused := x.refusal != nil
@@ -73,7 +73,7 @@ func (x *RPCExchange[R]) Run(handler func(context.Context) error, answerOf func(
 	case core.EndAbort:
 		end = x.attempt.Abort
 		if lost { // nothing has happened, so the client may try again
-			err = x.of.rpc.Refuse(bridge.CutOff(x.attempt, context.Cause(leased), true), err) //nolint:contextcheck // as above
+			err = x.of.rpc.Refuse(bridge.CutOff(x.attempt, context.Cause(leased), true), err)
 		}
 	case core.EndDone:
 		end = x.attempt.Done

@@ -2,6 +2,7 @@ package grpclock
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"reflect"
 	"strings"
@@ -103,10 +104,10 @@ type refusal struct {
 }
 
 // refuse returns the error of a call that does not run, and sets its trailer.
-func (c *config) refuse(entry adapter.Entry, call *Call, err error) error {
+func (c *config) refuse(ctx context.Context, entry adapter.Entry, call *Call, err error) error {
 	refused := c.refusalOf(call, err)
 	c.rpc.Refused(entry, refused)
-	pushBack(entry, refused)
+	pushBack(ctx, entry, refused)
 	return refused
 }
 

@@ -51,14 +51,14 @@ func (c *config) idempotent(ctx context.Context, req any, info *grpc.UnaryServer
 	defer entry.Leave()
 	switch {
 	case err != nil:
-		return nil, c.refuse(entry, call, err)
+		return nil, c.refuse(ctx, entry, call, err)
 	case exchange == nil:
-		return c.runLocked(entry, req, handler)
+		return c.runLocked(ctx, entry, req, handler)
 	}
 	if stored, ok := exchange.Replayed(); ok {
-		return c.replay(entry, call, stored)
+		return c.replay(ctx, entry, call, stored)
 	}
-	return c.run(entry, exchange, req, handler)
+	return c.run(ctx, entry, exchange, req, handler)
 }
 
 // rpc returns how calls and their errors are read.
@@ -70,14 +70,14 @@ func rpc() adapter.RPC[*Call] {
 		},
 		Fingerprint: calls().Fingerprint,
 		Code: func(err error) (code uint32, ok bool) {
-			own, ok := err.(interface{ GRPCStatus() *status.Status }) //nolint:errorlint // of the error itself
+			own, ok := err.(interface{ GRPCStatus() *status.Status })
 			if !ok {
 				return 0, false
 			}
 			return uint32(own.GRPCStatus().Code()), true
 		},
 		Reason: func(err error) string {
-			own, ok := err.(interface{ GRPCStatus() *status.Status }) //nolint:errorlint // as above
+			own, ok := err.(interface{ GRPCStatus() *status.Status })
 			if !ok {
 				return ""
 			}
@@ -90,16 +90,16 @@ func rpc() adapter.RPC[*Call] {
 }
 
 // run runs a handler as an attempt, and ends the attempt before the answer is sent.
-func (c *config) run(entry adapter.Entry, x *adapter.RPCExchange[*Call], req any, handler grpc.UnaryHandler) (reply any, err error) {
+func (c *config) run(ctx context.Context, entry adapter.Entry, x *adapter.RPCExchange[*Call], req any, handler grpc.UnaryHandler) (reply any, err error) {
 	var recorder metadataRecorder
 	err = x.Run(func(ctx context.Context) error {
 		reply, err = handler(recorder.within(ctx), req)
 		return err
 	}, func(err error) (adapter.RPCAnswer, bool) { return recorder.answer(reply, err) })
 	if refused := x.Refusal(); refused != nil {
-		pushBack(entry, refused) // also if err has only its status
+		pushBack(ctx, entry, refused) // also if err has only its status
 	} else {
-		pushBack(entry, err)
+		pushBack(ctx, entry, err)
 	}
 	return reply, err
 }

@@ -49,16 +49,16 @@ func (c *config) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	entry, err := c.lock.Enter(ctx, call)
 	defer entry.Leave()
 	if err != nil {
-		return nil, c.refuse(entry, call, err)
+		return nil, c.refuse(ctx, entry, call, err)
 	}
-	return c.runLocked(entry, req, handler)
+	return c.runLocked(ctx, entry, req, handler)
 }
 
 // runLocked runs the handler of a unary call that has entered an interceptor.
-func (c *config) runLocked(entry adapter.Entry, req any, handler grpc.UnaryHandler) (any, error) {
-	reply, err := handler(entry.Context(), req)
+func (c *config) runLocked(ctx context.Context, entry adapter.Entry, req any, handler grpc.UnaryHandler) (any, error) {
+	reply, err := handler(entry.Context(), req) //nolint:contextcheck // derived from ctx
 	err = c.rpc.Returned(entry, err)
-	pushBack(entry, err)
+	pushBack(ctx, entry, err)
 	return reply, err
 }
 
@@ -93,13 +93,13 @@ func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	entry, entered, err := c.lock.EnterUnless(ctx, opening, &opening.needsMessage)
 	switch {
 	case err != nil:
-		return c.refuse(entry, opening, err)
+		return c.refuse(ctx, entry, opening, err)
 	case !entered:
 		return c.late(srv, ss, info, handler) // reads the key again, with the first message
 	}
 	defer entry.Leave()
 	err = c.rpc.Returned(entry, handler(srv, &lockedStream{ss, entry.Context()}))
-	pushBack(entry, err)
+	pushBack(ctx, entry, err)
 	return err
 }
 

@@ -50,16 +50,8 @@ func wholeMilliseconds(d time.Duration) string {
 // pushBack sets the trailer, if a call ends with a refusal. Inside an idempotent call it does
 // nothing: an interceptor in between may try again, and a trailer cannot be taken back.
 // The IdempotentUnaryServerInterceptor calls pushBack when it knows how the call ends.
-func pushBack(entry adapter.Entry, err error) {
-	if entry.IsInside() {
-		return
-	}
-	setPushback(entry.Context(), err)
-}
-
-// setPushback is pushBack for a call that is in no idempotent call.
-func setPushback(ctx context.Context, err error) {
-	if err == nil {
+func pushBack(ctx context.Context, entry adapter.Entry, err error) {
+	if err == nil || entry.IsInside() {
 		return
 	}
 	var sent interface{ GRPCStatus() *status.Status } // as status.FromError finds it

@@ -1,6 +1,7 @@
 package grpclock
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -21,17 +22,17 @@ import (
 const replayedMark = "idempotent-replayed"
 
 // replay answers a call with its stored answer.
-func (c *config) replay(entry adapter.Entry, call *Call, answer adapter.RPCAnswer) (any, error) {
+func (c *config) replay(ctx context.Context, entry adapter.Entry, call *Call, answer adapter.RPCAnswer) (any, error) {
 	var message proto.Message
 	if answer.Code == 0 {
 		var err error
 		if message, err = messageIn(answer, call.method); err != nil {
-			return nil, c.refuse(entry, call, &core.Error{Kind: core.ErrUnreplayable, Cause: err})
+			return nil, c.refuse(ctx, entry, call, &core.Error{Kind: core.ErrUnreplayable, Cause: err})
 		}
 	}
 	mark := metadata.Pairs(replayedMark, "true")
-	_ = grpc.SetHeader(call.ctx, metadata.Join(answer.Header, mark)) // fails if an interceptor has sent the header
-	_ = grpc.SetTrailer(call.ctx, answer.Trailer)
+	_ = grpc.SetHeader(ctx, metadata.Join(answer.Header, mark)) // fails if an interceptor has sent the header
+	_ = grpc.SetTrailer(ctx, answer.Trailer)
 	if answer.Code != 0 {
 		return nil, statusOfReply(answer).Err()
 	}

@@ -36,7 +36,7 @@ func (c *config) late(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	defer s.end()
 	err := c.rpc.LossOf(s.ctx, s.result(handler(srv, s)))
 	if ss.Context().Value(waitingKey{}) == nil { // otherwise the outer interceptor decides how the stream ends
-		setPushback(ss.Context(), err)
+		pushBack(ss.Context(), s.entry, err)
 	}
 	return err
 }
