@@ -81,10 +81,13 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 
 // RunAnswer is Run for a framework without net/http, which keeps the answer of a handler until the
 // handler has returned. handler returns that answer, and the adapter sends it after RunAnswer. before
-// is the header of the answer before the handler: what outer middlewares have set is not stored.
+// is the header of the answer before the handler: what outer middlewares have set is not stored. Names
+// of headers are canonical.
 func (x *Exchange) RunAnswer(ctx context.Context, before http.Header, handler func(context.Context) HTTPAnswer) error {
 	r := (&http.Request{Body: http.NoBody}).WithContext(ctx)
-	return x.Run(held(before), r, func(w *Recorder, r *http.Request) {
+	outer := held{}
+	maps.Copy(outer, before)
+	return x.Run(outer, r, func(w *Recorder, r *http.Request) {
 		answer := handler(r.Context())
 		clear(w.Header())
 		maps.Copy(w.Header(), answer.Header)
