@@ -105,6 +105,9 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 	defer q.shard.mu.Unlock()
 	defer q.balance() // of the present list, even if the queue is recycled
 	q.ballot = ""
+	if answer.SentTwice || err != nil && store.FaultOf(err).Unknown {
+		q.engine.discardLater(q.lastAsk)
+	}
 	switch r := q.lastAsk; {
 	case err == nil && answer.Verdict != store.Undecided:
 		q.onVerdict(r, answer)

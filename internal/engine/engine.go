@@ -48,6 +48,7 @@ type Engine struct {
 	limits    limits
 	tokens    atomic.Uint64
 	discards  discardSet
+	later     atomic.Int64 // tokens that discardLater looks after
 	seed      maphash.Seed
 	shards    [shardCount]shard
 	schedule  schedule

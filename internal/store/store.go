@@ -12,6 +12,9 @@ type Answer struct {
 	// Since is when the granting command was sent. The life of the lease counts from then.
 	// It has a monotonic clock reading.
 	Since time.Time
+	// SentTwice is true if another send of the request may have been applied, or may still be. If
+	// that is after the lease has ended, the key holds the token again.
+	SentTwice bool
 	// Waiting is how many tokens are in the queue behind a grant, or WaitingUnknown.
 	Waiting int
 	// Fence is the first of the fencing numbers that were reserved, and Fences is how many

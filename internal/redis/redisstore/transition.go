@@ -135,6 +135,7 @@ func (t *acquireOp) Settle(got pipeline.Reply, uncertain bool) {
 		t.done(store.Answer{}, command.NewFault(got.Unconfirmed, true))
 		return
 	}
+	answer.SentTwice = uncertain
 	t.done(answer, nil)
 }
 
