@@ -20,8 +20,9 @@ const self = adapter.Name("echolock")
 // WithErrorHandler sets the function that answers requests that do not run: WriteError if
 // not set. handle gets the error of core.Enter or Locker.Begin: use core.RefusalOf or
 // errors.Is to find its meaning. The middleware returns the error that handle returns, so
-// the application's HTTPErrorHandler renders it. Idempotent calls handle also for a handler
-// that was cut off: see core.Attempt.CutOff.
+// the application's HTTPErrorHandler renders it. Idempotent also calls handle for a handler
+// that gave no answer after its context had ended: the error is core.ErrOutcomeUnknown, or
+// core.ErrUnavailable if the key is free.
 //
 // A request that did not run does not get a success by mistake. If handle returns err
 // itself, or returns nil without an answer, WriteError answers. If handle writes a body

@@ -15,8 +15,9 @@ const self = adapter.Name("ginlock")
 // WithErrorHandler sets the function that answers requests that do not run:
 // WriteError if not set. handle gets the error of core.Enter or Locker.Begin, which
 // is also the last one of c.Errors. Use core.RefusalOf or errors.Is to find its
-// meaning; its text is not for clients. The chain is already aborted. Idempotent calls
-// handle also for a handler that was cut off: see core.Attempt.CutOff.
+// meaning; its text is not for clients. The chain is already aborted. Idempotent also calls
+// handle for handlers that gave no answer after their context had ended: the error is
+// core.ErrOutcomeUnknown, or core.ErrUnavailable if the key is free.
 //
 // A request that did not run does not get a success by mistake. If handle does
 // nothing, WriteError answers. If handle writes a body without a status, as

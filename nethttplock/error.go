@@ -13,7 +13,8 @@ const self = adapter.Name("nethttplock")
 // WithErrorHandler sets the function that answers requests that do not run:
 // WriteError if not set. handle gets the error of core.Enter or Locker.Begin. Use
 // core.RefusalOf or errors.Is to find its meaning; its text is not for clients.
-// Idempotent calls handle also for a handler that was cut off: see core.Attempt.CutOff.
+// Idempotent also calls handle for a handler that gave no answer after its context had ended:
+// the error is core.ErrOutcomeUnknown, or core.ErrUnavailable if the key is free.
 //
 // A request that did not run does not get a success by mistake. If handle writes
 // nothing, or panics before it writes, WriteError answers. If handle writes a body
