@@ -10,8 +10,8 @@ import (
 
 // isLoss reports whether an error says that the lease of a handler has ended. A refusal does not.
 func isLoss(err error) bool {
-	outcome, _ := core.RefusalOf(err)
-	return outcome.Code == "lease_lost"
+	refusal, _ := core.RefusalOf(err)
+	return refusal.Code == "lease_lost"
 }
 
 // LossOf returns the error that answers for a handler under a lock which has given no answer: its

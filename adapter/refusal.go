@@ -15,8 +15,8 @@ const ProblemType = "application/problem+json"
 // RefusalOf returns core.RefusalOf, or 500 with the code "internal" for an
 // error that core does not know.
 func RefusalOf(err error) core.Refusal {
-	if o, ok := core.RefusalOf(err); ok {
-		return o
+	if refusal, ok := core.RefusalOf(err); ok {
+		return refusal
 	}
 	return core.Refusal{Code: "internal", HTTP: http.StatusInternalServerError}
 }
@@ -48,26 +48,26 @@ func ClearAnswerHeader(h http.Header) {
 }
 
 // SetRefusalHeader sets Cache-Control, and Retry-After in whole seconds if a retry can help.
-func SetRefusalHeader(h http.Header, o core.Refusal) {
+func SetRefusalHeader(h http.Header, r core.Refusal) {
 	h.Set("Cache-Control", "no-store")
 	h.Del("Retry-After") // says that the client may try again
-	if o.RetryAfter > 0 {
-		h.Set("Retry-After", wholeSeconds(o.RetryAfter))
+	if r.RetryAfter > 0 {
+		h.Set("Retry-After", wholeSeconds(r.RetryAfter))
 	}
 }
 
 // Problem returns the problem document (RFC 9457) of a refusal. It is nil for a client that has
 // disconnected. It contains neither the key nor the text of an error.
-func Problem(o core.Refusal) []byte {
-	if o.Code == "canceled" {
+func Problem(r core.Refusal) []byte {
+	if r.Code == "canceled" {
 		return nil
 	}
 	body, _ := json.Marshal(problem{ // strings and an int, which cannot fail
 		Type:   "about:blank",
-		Title:  http.StatusText(o.HTTP),
-		Status: o.HTTP,
-		Detail: detailOf(o),
-		Code:   o.Code,
+		Title:  http.StatusText(r.HTTP),
+		Status: r.HTTP,
+		Detail: detailOf(r),
+		Code:   r.Code,
 	})
 	return append(body, '\n')
 }
@@ -83,17 +83,17 @@ type problem struct {
 
 // detailOf returns the text for people. It names the part of the request that the client has
 // to mend, if there is one, and the limit of a body.
-func detailOf(o core.Refusal) string {
+func detailOf(r core.Refusal) string {
 	switch {
-	case o.Code == "body_too_large" && o.MaxBody > 0:
-		return "The request body is larger than " + strconv.FormatInt(o.MaxBody, 10) + " bytes."
-	case o.Part == "":
-	case o.Code == "no_key":
-		return "The request lacks " + o.Part + ", by which it is locked."
-	case o.Code == "invalid_key":
-		return "A part of the request, by which it is locked, is malformed, too long or given twice: " + o.Part + "."
+	case r.Code == "body_too_large" && r.MaxBody > 0:
+		return "The request body is larger than " + strconv.FormatInt(r.MaxBody, 10) + " bytes."
+	case r.Part == "":
+	case r.Code == "no_key":
+		return "The request lacks " + r.Part + ", by which it is locked."
+	case r.Code == "invalid_key":
+		return "A part of the request, by which it is locked, is malformed, too long or given twice: " + r.Part + "."
 	}
-	return details[o.Code]
+	return details[r.Code]
 }
 
 // details are texts for people. They contain neither the key, which may be personal data,

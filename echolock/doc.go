@@ -78,7 +78,7 @@
 // waits for its own request: see "Deadlocks" in the comment of package core.
 //
 // [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started-echo.md
-// [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-outcomes
+// [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-refusals
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of middlewares]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#echo
 // [idempotent endpoints]: https://github.com/reqlock/reqlock/blob/main/docs/idempotency.md

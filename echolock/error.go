@@ -26,7 +26,7 @@ const self = adapter.Name("echolock")
 //
 // A request that did not run does not get a success by mistake. If handle returns err
 // itself, or returns nil without an answer, WriteError answers. If handle writes a body
-// without a status, the answer has the status of the outcome instead of 200. Writing to
+// without a status, the answer has the status of the refusal instead of 200. Writing to
 // c.Response().Writer and hijacking are answers as well. If the function of a
 // core.KeyOf has answered by itself, its answer is kept, and handle is not called.
 //
@@ -144,19 +144,19 @@ func isItself(answer, err error) bool {
 // with its Code and Message, unless it wraps an error of core. No other answer
 // contains a key, a token or the text of an error.
 func WriteError(c echo.Context, err error) error {
-	outcome := adapter.RefusalOf(err)
-	document := &problem{refusal: outcome}
-	announce(c, outcome, document)
-	inner := &echo.HTTPError{Code: outcome.HTTP, Message: document, Internal: behind(err)}
-	answer := &echo.HTTPError{Code: outcome.HTTP, Message: outcome.Code, Internal: inner}
-	if own := applicationError(outcome.Code, err); own != nil {
+	refusal := adapter.RefusalOf(err)
+	document := &problem{refusal: refusal}
+	announce(c, refusal, document)
+	inner := &echo.HTTPError{Code: refusal.HTTP, Message: document, Internal: behind(err)}
+	answer := &echo.HTTPError{Code: refusal.HTTP, Message: refusal.Code, Internal: inner}
+	if own := applicationError(refusal.Code, err); own != nil {
 		answer = &echo.HTTPError{Code: own.Code, Message: own.Message, Internal: err}
 	}
 	switch {
-	case outcome.Code == "deadline":
+	case refusal.Code == "deadline":
 		answer = inner
-	case adapter.Problem(outcome) == nil:
-		_ = c.NoContent(outcome.HTTP) // the default handler would write a document
+	case adapter.Problem(refusal) == nil:
+		_ = c.NoContent(refusal.HTTP) // the default handler would write a document
 	}
 	refusalOf(c).made = answer
 	return answer
@@ -164,15 +164,15 @@ func WriteError(c echo.Context, err error) error {
 
 // announce clears the headers that the answer sets, and sets them when its status is
 // sent.
-func announce(c echo.Context, outcome core.Refusal, document *problem) {
-	refusal, response := refusalOf(c), c.Response()
+func announce(c echo.Context, refusal core.Refusal, document *problem) {
+	state, response := refusalOf(c), c.Response()
 	adapter.ClearAnswerHeader(response.Header())
 	response.Before(func() {
-		if refusal.over || response.Status < http.StatusBadRequest {
+		if state.over || response.Status < http.StatusBadRequest {
 			return
 		}
 		header := response.Header()
-		adapter.SetRefusalHeader(header, outcome)
+		adapter.SetRefusalHeader(header, refusal)
 		isJSON := strings.HasPrefix(header.Get(echo.HeaderContentType), echo.MIMEApplicationJSON)
 		if isJSON && document.rendered.Load() {
 			header.Set(echo.HeaderContentType, adapter.ProblemType)

@@ -21,7 +21,7 @@ const self = adapter.Name("ginlock")
 //
 // A request that did not run does not get a success by mistake. If handle does
 // nothing, WriteError answers. If handle writes a body without a status, as
-// c.Writer.Write and c.JSON(-1, ...) do, the answer has the status of the outcome
+// c.Writer.Write and c.JSON(-1, ...) do, the answer has the status of the refusal
 // instead of 200. c.Writer.Status returns it until another one is set. If handle only sets a
 // status with c.Status, a middleware before the lock that renders c.Errors writes the
 // body. If the function of a core.KeyOf has answered by itself, its answer is kept, and
@@ -43,9 +43,8 @@ type handler func(*gin.Context, error)
 // WithErrorHandler, and an error handler can call it. It does not abort: Middleware
 // has done so.
 //
-// The answer is the outcome of core.RefusalOf: its status, Retry-After in whole
-// seconds if a retry can help, and a problem document (RFC 9457) with the outcome's
-// code:
+// The answer is the core.Refusal of err: its status, Retry-After in whole seconds if a
+// retry can help, and a problem document (RFC 9457) with its code:
 //
 //	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
 //

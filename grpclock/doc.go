@@ -87,7 +87,7 @@
 // down, call GracefulStop before the Locker's Close.
 //
 // [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started-grpc.md
-// [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-outcomes
+// [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-refusals
 // [annotations]: https://github.com/reqlock/reqlock/blob/main/docs/annotations.md
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of interceptors]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#grpc

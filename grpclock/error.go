@@ -26,9 +26,9 @@ const domain = "reqlock"
 //	return grpclock.StatusOf(err).Err()
 //
 // The status is that of core.RefusalOf, with an ErrorInfo as detail: its domain is
-// "reqlock", and its reason is the outcome's code in upper case ("BUSY", "NO_KEY").
-// If a retry can help, a RetryInfo is another detail. A status error of a key
-// function is returned unchanged. nil, or an error that core.RefusalOf does not know,
+// "reqlock", and its reason is the refusal's code in upper case ("BUSY", "NO_KEY").
+// If a retry can help, a RetryInfo is another detail. A status error of the function of
+// a core.KeyOf is returned unchanged. nil, or an error that core.RefusalOf does not know,
 // is INTERNAL with the reason "INTERNAL". The status is never OK.
 //
 // The retry policy of a client does not read the RetryInfo. It reads the trailer
@@ -42,30 +42,30 @@ func StatusOf(err error) *status.Status {
 	if own, ok := err.(interface{ GRPCStatus() *status.Status }); ok && isFailure(own.GRPCStatus()) {
 		return own.GRPCStatus()
 	}
-	outcome, known := core.RefusalOf(err)
+	refused, known := core.RefusalOf(err)
 	if !known {
-		outcome = core.Refusal{Code: "internal", GRPC: uint32(codes.Internal)}
+		refused = core.Refusal{Code: "internal", GRPC: uint32(codes.Internal)}
 	}
-	if !known || outcome.Code == "key_error" {
+	if !known || refused.Code == "key_error" {
 		if own := statusIn(err); own != nil {
 			return own
 		}
 	}
-	return statusFor(outcome, strings.ReplaceAll(outcome.Code, "_", " "))
+	return statusFor(refused, strings.ReplaceAll(refused.Code, "_", " "))
 }
 
-// statusFor returns the status of an outcome.
-func statusFor(o core.Refusal, message string) *status.Status {
-	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(o.Code), Domain: domain}
-	if o.Part != "" {
-		info.Metadata = map[string]string{"part": o.Part}
-		message += ": " + o.Part
+// statusFor returns the status of a refusal.
+func statusFor(r core.Refusal, message string) *status.Status {
+	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(r.Code), Domain: domain}
+	if r.Part != "" {
+		info.Metadata = map[string]string{"part": r.Part}
+		message += ": " + r.Part
 	}
 	details := []protoadapt.MessageV1{info}
-	if o.RetryAfter > 0 {
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(o.RetryAfter)})
+	if r.RetryAfter > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)})
 	}
-	bare := status.New(codes.Code(o.GRPC), "reqlock: "+message)
+	bare := status.New(codes.Code(r.GRPC), "reqlock: "+message)
 	full, err := bare.WithDetails(details...)
 	if err != nil { // impossible: the details are valid and the code is not OK
 		return bare

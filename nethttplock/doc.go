@@ -60,17 +60,17 @@
 //	errs := connect.NewErrorWriter()
 //	nethttplock.WithErrorHandler(func(w http.ResponseWriter, r *http.Request, err error) {
 //		status := grpclock.StatusOf(err)
-//		refusal := connect.NewError(connect.Code(status.Code()), errors.New(status.Message()))
+//		answer := connect.NewError(connect.Code(status.Code()), errors.New(status.Message()))
 //		for _, about := range status.Details() {
 //			if detail, err := connect.NewErrorDetail(about.(proto.Message)); err == nil {
-//				refusal.AddDetail(detail)
+//				answer.AddDetail(detail)
 //			}
 //		}
 //		w.Header().Set("Cache-Control", "no-store")
-//		if outcome, _ := core.RefusalOf(err); outcome.RetryAfter > 0 {
-//			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(outcome.RetryAfter.Seconds()))))
+//		if refusal, _ := core.RefusalOf(err); refusal.RetryAfter > 0 {
+//			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.RetryAfter.Seconds()))))
 //		}
-//		_ = errs.Write(w, r, refusal)
+//		_ = errs.Write(w, r, answer)
 //	})
 //
 // Idempotent suits the unary calls of the Connect protocol only. For the gRPC and
@@ -85,7 +85,7 @@
 // "Deadlocks" in the comment of package core.
 //
 // [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md
-// [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-outcomes
+// [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-refusals
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of middlewares]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#nethttp
 // [idempotent endpoints]: https://github.com/reqlock/reqlock/blob/main/docs/idempotency.md

@@ -18,7 +18,7 @@ const self = adapter.Name("nethttplock")
 //
 // A request that did not run does not get a success by mistake. If handle writes
 // nothing, or panics before it writes, WriteError answers. If handle writes a body
-// without a status, the answer has the status of the outcome instead of 200. An
+// without a status, the answer has the status of the refusal instead of 200. An
 // explicit success status is sent: note that http.ServeContent and similar functions set one.
 //
 // Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
@@ -47,9 +47,8 @@ func (h handler) refuse(w http.ResponseWriter, r *http.Request, err error, entry
 // WriteError answers a request that did not run. Middleware uses it without
 // WithErrorHandler, and an error handler can call it.
 //
-// The answer is the outcome of core.RefusalOf: its status, Retry-After in whole
-// seconds if a retry can help, and a problem document (RFC 9457) with the outcome's
-// code:
+// The answer is the core.Refusal of err: its status, Retry-After in whole seconds if a
+// retry can help, and a problem document (RFC 9457) with its code:
 //
 //	{"type":"about:blank","title":"Conflict","status":409,"detail":"...","code":"busy"}
 //

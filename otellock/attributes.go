@@ -77,14 +77,14 @@ func outcomeOf(e core.Event) (code, failure string) {
 		return codeReplayed, ""
 	default:
 	}
-	outcome, known := core.RefusalOf(e.Err)
+	refusal, known := core.RefusalOf(e.Err)
 	switch {
 	case !known:
 		return codeOther, codeOther
-	case outcome.HTTP >= http.StatusInternalServerError:
-		return outcome.Code, outcome.Code
+	case refusal.HTTP >= http.StatusInternalServerError:
+		return refusal.Code, refusal.Code
 	}
-	return outcome.Code, ""
+	return refusal.Code, ""
 }
 
 // causeOf returns why a lease was lost; "" if the error is no loss.
@@ -105,8 +105,8 @@ func failureOf(err error) string {
 	if err == nil || causeOf(err) != "" {
 		return ""
 	}
-	if outcome, known := core.RefusalOf(err); known {
-		return outcome.Code
+	if refusal, known := core.RefusalOf(err); known {
+		return refusal.Code
 	}
 	return codeOther
 }

@@ -44,13 +44,13 @@
 // gone. It and the last two have no name, and need Instrumentation.Watch.
 //
 // reqlock.outcome is "acquired", "replayed" for a copy that got the stored answer, or the code
-// of core.RefusalOf, such as "busy". error.type is there if the outcome is an HTTP status of
+// of core.RefusalOf, such as "busy". error.type is there if the refusal has an HTTP status of
 // 500 or more, and for a renewal and an ending that Redis did not confirm. The comments of the
 // constants say which values the other attributes have.
 //
 // The instruments count keys: a request for three keys that it gets is three leases. A request
 // that runs without its lock (core.WithFailOpen) is counted in reqlock.acquire.duration with
-// the outcome "unavailable", too. The up-down counters return to zero when nobody holds a
+// the reqlock.outcome "unavailable", too. The up-down counters return to zero when nobody holds a
 // lease or waits. A lease that is lost stays active until its holder releases it.
 //
 // No attribute of a metric has a key, a digest, a token, or a text of an error or of a client.
