@@ -130,9 +130,9 @@ func (a *Attempt) Key() string {
 	return a.key
 }
 
-// Replay returns true and the record that an earlier attempt gave to Commit. The caller must
+// Replay returns true and the answer that an earlier attempt gave to Commit. The caller must
 // not change its bytes. Replay returns false if this attempt is to run.
-func (a *Attempt) Replay() (record []byte, ok bool) { return a.replay, a.lease == nil }
+func (a *Attempt) Replay() (answer []byte, ok bool) { return a.replay, a.lease == nil }
 
 // Number counts the attempts at the request, from 1. It is greater than 1 if earlier
 // attempts died and WithRerunUnknown allows this one: the handler may have to find out
@@ -150,40 +150,40 @@ func (a *Attempt) Number() int {
 // finds the Attempt.
 func (a *Attempt) Lease() *Lease { return a.lease }
 
-// Commit ends the attempt: the request is done, and record is its answer. Later requests
-// with the key get the record, for the time of WithRetention. A record of more than
-// WithMaxAnswer bytes is not stored; then Commit does what Done does.
+// Commit ends the attempt: the request is done, with this answer. Later requests with the key
+// get the answer, for the time of WithRetention. An answer of more than WithMaxAnswer bytes is
+// not stored; then Commit does what Done does.
 //
 // Commit is retried for 2 s, even if ctx ends. ctx limits only how long the caller waits. An
 // attempt that has lost its lease is committed too, unless another attempt has begun since.
 //
-// If Redis does not accept the record in this time, Commit returns ErrUnavailable, and goes on
-// in the background: until Redis accepts the record, also if it has lost all data; until another
+// If Redis does not accept the answer in this time, Commit returns ErrUnavailable, and goes on
+// in the background: until Redis accepts the answer, also if it has lost all data; until another
 // attempt has begun or an operator has resolved the request; at the latest for the time of
 // WithRetention, or until the end of Close. A Committed event with Repeated reports the end.
-// Until then, Begin in this process returns the record for the same fingerprint, and
+// Until then, Begin in this process returns the answer for the same fingerprint, and
 // ErrUnavailable for another one, or if this process knows of another attempt since the lease
 // was lost. WithRetention counts from the acceptance. WithOpenCommits limits such commits.
 //
 // The error is ErrLost if another attempt has begun or may have begun: the record is
 // damaged, or it is gone and the key is locked by another holder. The error is
-// ErrUnavailable if Redis did not accept the record: then the outcome is unknown to other
+// ErrUnavailable if Redis did not accept the answer: then the outcome is unknown to other
 // processes, as after a crash, see WithRerunUnknown. It is ctx's error if ctx ended first. If
 // the Attempt is a replay, there is another error.
-func (a *Attempt) Commit(ctx context.Context, record []byte) error {
-	if len(record) <= a.locker.settings.maxAnswer {
-		record = bytes.Clone(record)
+func (a *Attempt) Commit(ctx context.Context, answer []byte) error {
+	if len(answer) <= a.locker.settings.maxAnswer {
+		answer = bytes.Clone(answer)
 	}
-	return a.commitOwned(ctx, record)
+	return a.commitOwned(ctx, answer)
 }
 
-// commitOwned is Commit without a copy of the record, whose bytes the caller must not change any
+// commitOwned is Commit without a copy of the answer, whose bytes the caller must not change any
 // more.
-func (a *Attempt) commitOwned(ctx context.Context, record []byte) error {
-	if len(record) > a.locker.settings.maxAnswer {
+func (a *Attempt) commitOwned(ctx context.Context, answer []byte) error {
+	if len(answer) > a.locker.settings.maxAnswer {
 		return a.Done(ctx)
 	}
-	return a.end(ctx, engine.EndCommit, record)
+	return a.end(ctx, engine.EndCommit, answer)
 }
 
 // Done ends the attempt as Commit does, but stores no answer: later requests with the key
@@ -236,7 +236,7 @@ func (a *Attempt) cutOff(cause error, aborted bool) *Error {
 }
 
 // end ends the attempt by one of the four endings.
-func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) error {
+func (a *Attempt) end(ctx context.Context, ending engine.Ending, answer []byte) error {
 	switch {
 	case a.lease == nil:
 		return errNotRunning
@@ -244,7 +244,7 @@ func (a *Attempt) end(ctx context.Context, ending engine.Ending, record []byte) 
 		return causeOf(a.lease.nested.Release())
 	}
 	ctx = orBackground(ctx)
-	loss, err := a.lease.hold.End(ctx, ending, record)
+	loss, err := a.lease.hold.End(ctx, ending, answer)
 	a.leave()
 	return a.lease.ended(ctx, loss, err)
 }

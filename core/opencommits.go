@@ -7,7 +7,7 @@ import "time"
 type OpenCommits struct {
 	// Count is how many there are.
 	Count int
-	// Bytes is the size of their records and keys together.
+	// Bytes is the size of their answers and keys together.
 	Bytes int
 	// Oldest is for how long the oldest one has gone on; 0 if there is none.
 	Oldest time.Duration
