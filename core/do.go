@@ -18,8 +18,8 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 
 // DoAll is Do with several keys. It locks each key once, in byte order, so callers that give
 // the same keys in another order do not deadlock. One wait covers all keys. The locks are
-// released together. In fn, Leases returns one lease for each key. Without a key, and with an
-// empty key, the error is ErrNoKey. LockAll is DoAll without a function.
+// released together. In fn, LeasesFromContext returns one lease for each key. Without a key,
+// and with an empty key, the error is ErrNoKey. LockAll is DoAll without a function.
 func (l *Locker) DoAll(ctx context.Context, keys []string, fn func(ctx context.Context) error) (err error) {
 	all, err := l.LockAll(ctx, keys)
 	if err != nil {

@@ -115,8 +115,8 @@ const (
 )
 
 // String returns the grant as one lower-case word.
-func (h Grant) String() string {
-	switch h {
+func (g Grant) String() string {
+	switch g {
 	case GrantFree:
 		return "free"
 	case GrantAwaited:

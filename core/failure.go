@@ -1,8 +1,8 @@
 package core
 
-// A Failure is how a handler of an idempotent HTTP request failed. The adapters' option
-// WithUnknown gets it, and reports whether the outcome of the request is unknown.
-// grpclock has its own Failure.
+// A Failure is how a handler of an idempotent HTTP request failed. The function of WithUnknown
+// gets it, and reports whether the outcome of the request is unknown. grpclock has its own
+// Failure.
 type Failure struct {
 	// Status is the status that the handler has written, of 400 or more or below 200. If the handler
 	// leaves its answer to a middleware outside, Status is the status that the handler or

@@ -49,8 +49,8 @@ func (l *Locker) LockAll(ctx context.Context, keys []string) (*LeaseSet, error) 
 
 // Context returns the context in which the holder may rely on all locks. It ends as the
 // context of a Lease does, as soon as one of the leases is lost or released. LeaseFromContext
-// finds the lease of the first key in it, and Leases the leases of all keys. On a nil
-// LeaseSet it is the background context.
+// finds the lease of the first key in it, and LeasesFromContext the leases of all keys. On a
+// nil LeaseSet it is the background context.
 func (s *LeaseSet) Context() context.Context {
 	if s == nil {
 		return context.Background()

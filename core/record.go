@@ -97,8 +97,7 @@ var recordStates = [...]RecordState{
 
 // ReadRecord reads what became of the idempotent request with the key. It changes nothing. Before
 // an operator calls Resolve, ReadRecord says which attempt is concerned. The key is the argument
-// of Begin: EndpointKey of an adapter makes it from what a client sent, and the event
-// OutcomeUnknown has it.
+// of Begin: EndpointKey makes it from what a client sent, and the event OutcomeUnknown has it.
 //
 // The error is an *Error of the kind ErrNotFound if Redis has no record of the request: it
 // has not begun, was aborted, or its record has expired. Otherwise it is one of Lock's kinds

@@ -15,7 +15,7 @@ const (
 	LockNameKey = attribute.Key("reqlock.lock.name")
 	// OperationKey is "lock", or "attempt" for an idempotent request.
 	OperationKey = attribute.Key("reqlock.operation")
-	// SharedKey is true if the lock is shared, by core.Permits or core.Shared for example.
+	// SharedKey is true if the lock is shared, as by Permits or Shared of a core.Key.
 	// Metrics and spans of other locks do not have it.
 	SharedKey = attribute.Key("reqlock.lock.shared")
 	// OutcomeKey is how a request for a lock ended: "acquired", "replayed", or the code of

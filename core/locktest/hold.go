@@ -32,7 +32,7 @@ func (l *Locks) Hold(key string, opts ...core.Option) (release func()) {
 // core.ErrSkip, and for several keys (core.All), the test fails.
 //
 // The lock of a route of Idempotent has another key, so HoldFor does not hold it. Give Hold "i:"
-// and the result of the adapter's EndpointKey, or see the package comment on attempts.
+// and the result of core.EndpointKey, or see the package comment on attempts.
 func HoldFor[R any](l *Locks, key core.Key[R], r R) (release func()) {
 	l.tb.Helper()
 	k, err := key.Read(r)
