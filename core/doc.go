@@ -14,8 +14,9 @@
 //
 // To lock the requests of a server, use an adapter: nethttplock, ginlock, echolock or
 // grpclock. It reads the key from the request, and it answers a request that does not get its
-// lock. An adapter of your own can use Enter and RefusalOf, as they do. The [documentation]
-// has a tutorial for each framework, and a page for each task.
+// lock. Other code with requests, such as the consumer of a queue, calls Enter and RefusalOf;
+// package adapter is for a framework. The [documentation] has a tutorial for each framework,
+// and a page for each task.
 //
 // # Guarantees
 //

@@ -10,7 +10,7 @@ import (
 )
 
 // Enter takes the locks of a request. It returns the context under which to run the request,
-// and the function that releases them. Every adapter uses it:
+// and the function that releases them. The middlewares of the adapters do the same:
 //
 //	ctx, release, err := core.Enter(r.Context(), locks, r, key)
 //	if err != nil {

@@ -85,8 +85,8 @@ func (k EventKey) IsEmpty() bool { return k.raw == "" }
 func (k EventKey) Raw() string { return k.raw }
 
 // EndpointKey returns the whole key of an idempotent request, as ReadRecord and Resolve take it, if
-// it has the form of EndpointKey. Then it is a digest, and may be logged. Otherwise ok is
-// false: it is the key of a lock, or the program made the key in another way.
+// it has the form that the function EndpointKey gives it. Then it is a digest, and may be logged.
+// Otherwise ok is false: it is the key of a lock, or the program made the key in another way.
 func (k EventKey) EndpointKey() (key string, ok bool) {
 	key, ok = strings.CutPrefix(k.raw, attemptMark)
 	if digest, err := base64.RawURLEncoding.DecodeString(key); !ok || err != nil || len(digest) != sha256.Size {

@@ -48,14 +48,13 @@ const (
 	Warned
 	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an
 	// operator has to find out: see Locker.ReadRecord and Resolve. Key.EndpointKey is the key
-	// that they take. There is at least one such event for each outcome: when an attempt
-	// is ended by Unknown; when Redis did not accept a commit, which may go on, and once
-	// more if it is given up later; when a request finds that
-	// an earlier attempt died or ended unknown, in any process; and before each run that
-	// WithRerunUnknown allows after that. Err says which of these it is: for a commit
-	// it is also ErrUnavailable, and the adapters name what the handler did, such as a
-	// panic or its status. The record in Redis notes the report of a copy, so that later
-	// copies do not report it again.
+	// that they take. There is at least one such event for each unknown outcome: when an attempt
+	// is ended by Unknown; when Redis did not accept a commit, which may go on, and once more if
+	// it is given up later; when a request finds that an earlier attempt died or ended unknown,
+	// in any process; and before each run that WithRerunUnknown allows after that. Err says
+	// which of these it is: for a commit it is also ErrUnavailable, and the adapters name what
+	// the handler did, such as a panic or its status. The record in Redis notes the report of a
+	// copy, so that later copies do not report it again.
 	OutcomeUnknown
 	// Closing: Close has begun and waits for holders. Holds says how many. Key, Held and
 	// Caller describe the oldest lease.

@@ -12,8 +12,8 @@ import (
 //
 //	nethttplock.PathValue("id").Named("account").Permits(3)
 //
-// A Key is a value: each method returns a changed copy. The zero Key reads nothing: its methods
-// panic, and so does a middleware that gets it. A Key is safe for concurrent use, and must return
+// A Key is a value: methods such as Named return a changed copy. The zero Key reads nothing: these
+// methods panic for it, and so does a middleware. A Key is safe for concurrent use, and must return
 // the same key for the same request.
 //
 // A request without a key (ErrNoKey) is refused. It never runs without a lock, and shares no lock
@@ -81,8 +81,8 @@ func (k Key[R]) Read(r R) (RequestKey, error) {
 	return RequestKey{key}, asKeyError(err)
 }
 
-// IsZero reports whether the Key is the zero Key, which nothing accepts: for a table of routes of which
-// some have no key.
+// IsZero reports whether the Key is the zero Key, which no middleware accepts. It is for a table of
+// routes, some of which have no key.
 func (k Key[R]) IsZero() bool { return k.node.About == nil }
 
 // String returns the key as a program writes it: `PathValue("id").Named("account")`.

@@ -16,10 +16,10 @@ import (
 // Each part is written as its length in bytes, a colon and the part: "a" and "bc" make
 // "1:a2:bc".
 //
-// The key has no name, even if its parts have one: Named of the whole gives it one. So do Permits
-// and Shared: Join panics for a part that has one of them, because the joined key is another key
-// than the part. It also panics without a part, and for a part that is the zero Key or several keys
-// (All).
+// The key has no name, even if its parts have one: call Named on the result. Call Permits and Shared
+// on the result, too: Join panics for a part that has one of them, because the joined key is another
+// key than the part. It also panics without a part, and for a part that is the zero Key or several
+// keys (All).
 func Join[R any](parts ...Key[R]) Key[R] {
 	about, nodes := combined("Join", parts)
 	must(!about.HasLimit, "Join: a part has Permits or Shared: call them on what Join returns")

@@ -9,7 +9,7 @@ import (
 
 // WithPermits sets how many leases of a key there may be at the same time, in all processes: no
 // permits if not set, at least 1, at most 999,999,999. Each lease holds one of n permits. A
-// caller waits while n leases are held, or gets ErrBusy if it may not wait. Permits sets the
+// caller waits while n leases are held, or gets ErrBusy if it may not wait. Key.Permits sets the
 // number for one key of a middleware.
 //
 // Processes with different numbers, as during a deploy, each obey their own number: a process
@@ -36,8 +36,8 @@ func WithPermits(n int) Option {
 
 // WithShared sets whether leases of a key are shared: off if not set. Any number of shared
 // leases is held at the same time, in all processes, but none beside a lease without the
-// option. So callers with WithShared are readers, and callers without it are writers. Shared
-// sets it for one key of a middleware.
+// option. So callers with WithShared are readers, and callers without it are writers.
+// Key.Shared sets it for one key of a middleware.
 //
 // A writer waits for the readers that hold the key, and readers that come later wait for the
 // writer. A writer that may not wait gets ErrBusy as long as there are readers, so give writers

@@ -32,9 +32,9 @@ import (
 //
 // An error that the handler returns is rendered at once, by the application's
 // HTTPErrorHandler, so that its answer is kept as well; Idempotent then returns nil,
-// and those outside see the answer and no error. An error that says that the
-// request's context has ended is returned to them, and so is a refusal, as that only
-// for Middleware.
+// and the middlewares outside see the answer and no error. Exceptions: Idempotent returns
+// an error that says that the request's context has ended, and the error of a refusal, as
+// Middleware does.
 //
 // Idempotent panics where Middleware does, for a key of core.All or with Permits, Shared or
 // SharedWhen, and for a Locker that runs requests without Redis (core.WithFailOpen), shares

@@ -18,7 +18,7 @@ import (
 // Param reads the key from a parameter of the route's path, as in
 // "/accounts/:id/transfer". If the route has no parameter with the name, or the route
 // is not known yet, as under e.Pre, the error is core.ErrNoKey: see the package
-// comment on unknown routes. If a known route has no parameter with the name, the
+// comment on unknown paths. If a known route has no parameter with the name, the
 // observer gets one core.Warned event. Exception: the route ends in a star. An empty
 // name panics, and so does one with the signs of a path, such as ":id".
 //

@@ -47,7 +47,7 @@ func (c *Call) FullMethod() string {
 // not distinguish the two cases, but it must accept nil:
 //
 //	m, _ := c.Message().(*pb.TransferRequest)
-//	return m.GetDryRun() // getters bear nil too
+//	return m.GetDryRun() // getters accept nil, too
 func (c *Call) Message() any {
 	c.needsMessage = c.needsMessage || c.opening
 	return c.message

@@ -30,7 +30,7 @@
 // Take the key from the authenticated user (ContextValue, ContextValueAs, Peer with mutual
 // TLS), or from a resource in the message that the user is allowed to use (Field, Message).
 // With a key from metadata alone, any client can lock the key of any other client. The key
-// is the whole name of the lock: Named keeps account 42 and user 42 apart.
+// is the whole name of the lock: Key.Named keeps account 42 and user 42 apart.
 //
 // An interceptor gets the calls of all methods, including health checks. ByMethod locks
 // some of them. Without ByMethod, a key that reads one type of message refuses the

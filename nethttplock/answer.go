@@ -7,10 +7,11 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// NewAnswer returns an answer for core.Answered, for a route of any HTTP framework, with which an operator ends the unknown outcome
-// of a request. Copies of the request get the answer as if a handler had given it: a header
-// that an Idempotent does not replay is left out. replayed are the names that the route has in
-// core.WithReplayedHeaders. The caller may change header and body afterwards.
+// NewAnswer returns an answer for core.Answered, with which an operator ends the unknown outcome
+// of a request, on a route of any HTTP framework. Copies of the request get the answer as if a
+// handler had given it: a header that an Idempotent does not replay is left out. replayed are the
+// names that the route has in core.WithReplayedHeaders. The caller may change header and body
+// afterwards.
 //
 // The error says which argument is wrong: a status that is not of 200 to 999, a body with a
 // status that has none, or a name that is never replayed.

@@ -24,8 +24,8 @@ func (code *ruleCode) faultf(format string, args ...any) {
 	code.faults = append(code.faults, self.Errorf("New: "+format, args...))
 }
 
-// Source gives a key to the rules that name it: key { source: "user" }. Who the client
-// is cannot be written in a .proto file:
+// Source gives a key to the rules that name it: key { source: "user" }. A .proto file cannot
+// say who the client is:
 //
 //	protolock.Source("user", grpclock.ContextValue(userKey{}))
 //
