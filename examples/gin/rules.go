@@ -14,12 +14,12 @@ import (
 // A rule is a route of the bank, and the locks of its requests.
 type rule struct {
 	method, path string
-	// once has the parts of the key for which a request runs once. None: each request runs.
-	once []ginlock.Key
+	// once is the key for which a request runs once. The zero Key: each request runs.
+	once ginlock.Key
 	// check refuses requests before the lock. nil: none.
 	check gin.HandlerFunc
-	// lock has the keys that a request locks together. Without keys, it runs without a lock.
-	lock []ginlock.Key
+	// lock is what a request locks. The zero Key: it runs without a lock.
+	lock ginlock.Key
 	// wait is how long a request waits for its locks. 0: it is refused at once.
 	wait    time.Duration
 	handler gin.HandlerFunc
@@ -28,23 +28,22 @@ type rule struct {
 // rules is the table of all routes and their locks. Routes are made from it alone, so a
 // reviewer who reads this table has seen all locks of the service.
 func (b *bank) rules() []rule {
-	type keys = []ginlock.Key
 	account := ginlock.Param("id").Named("account")
 	from := ginlock.GetAs("order", func(o *order) string { return o.From }).Named("account")
 	to := ginlock.GetAs("order", func(o *order) string { return o.To }).Named("account")
 	user := ginlock.Get(gin.AuthUserKey).Named("user")
 	return []rule{
 		// Two withdrawals at the same time are a mistake: the second one gets 409.
-		{method: "POST", path: "/accounts/:id/withdrawals", check: mayUse, lock: keys{account}, handler: b.withdraw},
+		{method: "POST", path: "/accounts/:id/withdrawals", check: mayUse, lock: account, handler: b.withdraw},
 		// A transfer waits for other transfers of its accounts, and excludes withdrawals
 		// from both. With an Idempotency-Key it is made once.
 		{
-			method: "POST", path: "/transfers", once: keys{ginlock.Get(gin.AuthUserKey), ginlock.IdempotencyKey()},
-			check: bindOrder, lock: keys{from, to}, wait: 5 * time.Second, handler: b.transfer,
+			method: "POST", path: "/transfers", once: core.Join(ginlock.Get(gin.AuthUserKey), ginlock.IdempotencyKey()),
+			check: bindOrder, lock: core.All(from, to), wait: 5 * time.Second, handler: b.transfer,
 		},
 		// One request at a time changes the data of a user. Reads run without a lock.
 		{method: "GET", path: "/me/limit", handler: b.limit},
-		{method: "PUT", path: "/me/limit", lock: keys{user}, wait: 2 * time.Second, handler: b.setLimit},
+		{method: "PUT", path: "/me/limit", lock: user, wait: 2 * time.Second, handler: b.setLimit},
 	}
 }
 
@@ -52,14 +51,14 @@ func (b *bank) rules() []rule {
 // so it comes before a check that consumes the body, and the lock comes last.
 func (r rule) handlers(locks *core.Locker) []gin.HandlerFunc {
 	var chain []gin.HandlerFunc
-	if len(r.once) > 0 {
-		chain = append(chain, ginlock.Idempotent(locks, core.Join(r.once...), core.WithOptionalKey(), core.WithWait(r.wait)))
+	if !r.once.IsZero() {
+		chain = append(chain, ginlock.Idempotent(locks, r.once, core.WithOptionalKey(), core.WithWait(r.wait)))
 	}
 	if r.check != nil {
 		chain = append(chain, r.check)
 	}
-	if len(r.lock) > 0 {
-		chain = append(chain, ginlock.Middleware(locks, core.All(r.lock...), core.WithWait(r.wait)))
+	if !r.lock.IsZero() {
+		chain = append(chain, ginlock.Middleware(locks, r.lock, core.WithWait(r.wait)))
 	}
 	return append(chain, r.handler)
 }
