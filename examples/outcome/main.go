@@ -1,7 +1,7 @@
 // Command outcome shows what became of an idempotent request, and resolves it:
 //
 //	outcome KEY
-//	outcome KEY forget SEEN
+//	outcome KEY not_done SEEN
 //	outcome KEY done SEEN
 //	outcome KEY answered SEEN 201 '{"id":7}'
 //
@@ -9,7 +9,7 @@
 // the Redis of the service. If the service has a core.WithPrefix or a core.WithRetention, set
 // -prefix and -retention to their values.
 //
-// The record of answered is that of the adapters for HTTP. For a service on gRPC, copy this
+// The answer of answered is that of the adapters for HTTP. For a service on gRPC, copy this
 // program, and call grpclock.NewAnswer.
 //
 // The page [unknown outcomes] says when to use which form.
@@ -83,23 +83,23 @@ func (p program) run(ctx context.Context, args []string) (err error) {
 
 // show prints the record of a request.
 func (p program) show(ctx context.Context, locks *core.Locker, key string) error {
-	outcome, err := locks.ReadRecord(ctx, key)
+	record, err := locks.ReadRecord(ctx, key)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(p.out, "state:    ", outcome.State)
-	fmt.Fprintln(p.out, "seen:     ", outcome.Attempt)
-	if outcome.Number > 0 { // 0 if the outcome is known
-		fmt.Fprintln(p.out, "attempts: ", outcome.Number)
+	fmt.Fprintln(p.out, "state:    ", record.State)
+	fmt.Fprintln(p.out, "seen:     ", record.Attempt)
+	if record.Number > 0 { // 0 if the outcome is known
+		fmt.Fprintln(p.out, "attempts: ", record.Number)
 	}
-	fmt.Fprintln(p.out, "retention:", outcome.Retention)
+	fmt.Fprintln(p.out, "retention:", record.Retention)
 	return nil
 }
 
 // resolutionOf returns the resolution that the arguments name.
 func resolutionOf(args []string) (core.Resolution, error) {
 	switch {
-	case len(args) == 3 && args[1] == "forget":
+	case len(args) == 3 && args[1] == "not_done":
 		return core.NotDone(), nil
 	case len(args) == 3 && args[1] == "done":
 		return core.Done(), nil
@@ -109,8 +109,8 @@ func resolutionOf(args []string) (core.Resolution, error) {
 			return core.Resolution{}, fmt.Errorf("the status of the answer is no number: %w", err)
 		}
 		header := http.Header{"Content-Type": {"application/json"}}
-		record, err := nethttplock.NewAnswer(status, header, []byte(args[4]))
-		return core.Answered(record), err
+		answer, err := nethttplock.NewAnswer(status, header, []byte(args[4]))
+		return core.Answered(answer), err
 	}
-	return core.Resolution{}, errors.New("usage: outcome [-prefix P] [-retention D] KEY [forget SEEN | done SEEN | answered SEEN STATUS JSON]")
+	return core.Resolution{}, errors.New("usage: outcome [-prefix P] [-retention D] KEY [not_done SEEN | done SEEN | answered SEEN STATUS JSON]")
 }

@@ -81,7 +81,7 @@ func TestOutcomeIsShownAndResolved(t *testing.T) {
 	}{
 		"done":     {state: "done", status: http.StatusConflict, body: `"code":"completed_unreplayable"`},
 		"answered": {more: []string{"201", `{"id":7}`}, state: "answered", status: http.StatusCreated, body: `{"id":7}`},
-		"forget":   {status: http.StatusBadGateway},
+		"not_done": {status: http.StatusBadGateway},
 	} {
 		t.Run(resolution, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +93,7 @@ func TestOutcomeIsShownAndResolved(t *testing.T) {
 			if test.state != "" {
 				b.see(t, test.state)
 			} else if err := b.program.run(t.Context(), []string{b.key}); !errors.Is(err, core.ErrNotFound) {
-				t.Errorf("after forget: %v", err)
+				t.Errorf("after not_done: %v", err)
 			}
 			if got := b.pay(); got.Code != test.status || !strings.Contains(got.Body.String(), test.body) {
 				t.Errorf("a copy gets %d %s", got.Code, got.Body)
