@@ -128,7 +128,7 @@ func TestRefusedRequest(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 		if _, known := core.RefusalOf(err); !known && test.want != nil {
-			t.Errorf("%s: no outcome of %v", name, err)
+			t.Errorf("%s: no refusal of %v", name, err)
 		}
 	}
 }

@@ -201,8 +201,8 @@ func testResolveDuringAttemptThatLostItsLease(t *testing.T, servers *deployment)
 	redistest.Lose(t, rdb, "the lease is lost", func() bool { return a.Lease().Context().Err() != nil }, servers.name("i:k"))
 	err := forget(t, locks, "k")
 	wantError(t, err, core.ErrBusy)
-	if outcome, _ := core.RefusalOf(err); outcome.RetryAfter != 7*time.Second {
-		t.Errorf("retry after %v", outcome.RetryAfter)
+	if refusal, _ := core.RefusalOf(err); refusal.RetryAfter != 7*time.Second {
+		t.Errorf("retry after %v", refusal.RetryAfter)
 	}
 	noError(t, a.Commit(t.Context(), []byte("answer")))
 	wantReplay(t, locks, "k", "answer")

@@ -150,15 +150,15 @@ func testDamagedRecord(t *testing.T, servers *deployment) {
 			if err == nil {
 				t.Fatalf("attempt %d runs", a.Number())
 			}
-			if outcome, _ := core.RefusalOf(err); outcome.HTTP != 409 {
-				t.Errorf("answered %d %s: %v", outcome.HTTP, outcome.Code, err)
+			if refusal, _ := core.RefusalOf(err); refusal.HTTP != 409 {
+				t.Errorf("answered %d %s: %v", refusal.HTTP, refusal.Code, err)
 			}
 		})
 	}
 }
 
 // Renewals keep the record for as long as the attempt runs. If the attempt dies then, its
-// outcome is unknown, and the policy does not let another attempt run.
+// outcome is unknown, and WithRerunUnknown does not let another attempt run.
 func testAttemptOutlivesRetention(t *testing.T, servers *deployment) {
 	var events recorder
 	const retention, left = time.Minute, 20 * time.Second

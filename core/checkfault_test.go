@@ -88,16 +88,16 @@ func TestCheckWithoutAServer(t *testing.T) {
 	defer cancel()
 	err := locks.Check(ctx)
 	wantError(t, err, core.ErrUnavailable, context.DeadlineExceeded)
-	if outcome, _ := core.RefusalOf(err); outcome.Code != "deadline" || !strings.HasPrefix(err.Error(), "reqlock: check: ") {
-		t.Errorf("got %v, %+v", err, outcome)
+	if refusal, _ := core.RefusalOf(err); refusal.Code != "deadline" || !strings.HasPrefix(err.Error(), "reqlock: check: ") {
+		t.Errorf("got %v, %+v", err, refusal)
 	}
 	why := errors.New("the probe is over")
 	ended, end := context.WithCancelCause(t.Context())
 	end(why)
 	err = locks.Check(ended)
 	wantError(t, err, core.ErrUnavailable, context.Canceled, why)
-	if outcome, _ := core.RefusalOf(err); outcome.Code != "canceled" {
-		t.Errorf("got %v, %+v", err, outcome)
+	if refusal, _ := core.RefusalOf(err); refusal.Code != "canceled" {
+		t.Errorf("got %v, %+v", err, refusal)
 	}
 	proxy.HealDropped()
 	noError(t, newLocker(t, rdb, patient).Check(t.Context()))
@@ -117,7 +117,7 @@ func TestCheckOfClosedLocker(t *testing.T) {
 	noError(t, locks.Close(t.Context()))
 	err := locks.Check(t.Context())
 	wantError(t, err, core.ErrClosed)
-	if outcome, _ := core.RefusalOf(err); outcome.Code != "closing" {
+	if refusal, _ := core.RefusalOf(err); refusal.Code != "closing" {
 		t.Errorf("got %v", err)
 	}
 }

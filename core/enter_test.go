@@ -89,7 +89,7 @@ func TestEnterWaitsForWithWait(t *testing.T) {
 	release(t, lease)
 	noError(t, suite.Receive(t, "the waiter returns", entered))
 	if panicOf(func() { _ = enter(t.Context(), locks, nil, []core.Key[form]{}...) }) == "" {
-		t.Error("Enter without a key function does not panic")
+		t.Error("Enter with the zero Key does not panic")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestEndOfLeaseDuringWaitForAnotherIsWaitTimeout(t *testing.T) {
 			err := run()
 			wantError(t, err, core.ErrWaitTimeout)
 			if got, _ := core.RefusalOf(err); got.Code != "wait_timeout" || errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrLost) {
-				t.Errorf("%v: outcome %+v", err, got)
+				t.Errorf("%v: refusal %+v", err, got)
 			}
 		})
 	}

@@ -103,8 +103,8 @@ func wantErrorReply(t *testing.T, err error, prefix string) {
 	if errors.Is(err, core.ErrBusy) || !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), prefix) {
 		t.Errorf("got %v, want %s", err, prefix)
 	}
-	if outcome, _ := core.RefusalOf(err); outcome.HTTP != http.StatusServiceUnavailable || outcome.Code != "unavailable" || outcome.RetryAfter <= 0 {
-		t.Errorf("%v has the outcome %+v", err, outcome)
+	if refusal, _ := core.RefusalOf(err); refusal.HTTP != http.StatusServiceUnavailable || refusal.Code != "unavailable" || refusal.RetryAfter <= 0 {
+		t.Errorf("%v has the refusal %+v", err, refusal)
 	}
 }
 

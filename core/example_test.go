@@ -101,8 +101,8 @@ func ExampleEnter() {
 	handle := func(ctx context.Context, m message) {
 		ctx, release, err := core.Enter(ctx, locks, m, byUser)
 		if err != nil {
-			outcome, _ := core.RefusalOf(err)
-			fmt.Println(outcome.HTTP, outcome.Code)
+			refusal, _ := core.RefusalOf(err)
+			fmt.Println(refusal.HTTP, refusal.Code)
 			return
 		}
 		defer release()
@@ -160,7 +160,7 @@ func ExampleWithName() {
 	// acquired "order"
 }
 
-// A function of your own stands beside other key functions.
+// A function of your own stands beside other keys.
 func ExampleFunc() {
 	type job struct{ id, queue string }
 	byID := func(j job) (string, error) {

@@ -51,9 +51,9 @@ func refusesAtOnce(t *testing.T, locks *core.Locker, key string) bool {
 	}
 	_, err = locks.TryLock(t.Context(), key)
 	wantError(t, err, core.ErrUnavailable)
-	outcome, _ := core.RefusalOf(err)
-	if outcome.Code != "unavailable" || outcome.RetryAfter != time.Second {
-		t.Errorf("the outcome is %+v", outcome)
+	refusal, _ := core.RefusalOf(err)
+	if refusal.Code != "unavailable" || refusal.RetryAfter != time.Second {
+		t.Errorf("the refusal is %+v", refusal)
 	}
 	return true
 }

@@ -12,7 +12,7 @@ func failing(err error) core.Key[string] {
 	return core.KeyOf(func(string) (string, error) { return "", err }).Describe(`Header("X-Account")`, `the header "X-Account"`)
 }
 
-// accountOf is a key function of a program, without a description.
+// accountOf is the function of a key of a program, without a description.
 func accountOf(string) (string, error) { return "", errors.New("no database") }
 
 // form is the request of the key tests.

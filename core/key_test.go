@@ -270,8 +270,8 @@ func TestErrorNamesTheKey(t *testing.T) {
 		if err == nil || err.Error() != test.want || test.kind != nil && !errors.Is(err, test.kind) {
 			t.Errorf("%s: got %v, want %s", name, err, test.want)
 		}
-		if outcome, _ := core.RefusalOf(err); outcome.Part != test.part {
-			t.Errorf("%s: the part is %q, want %q", name, outcome.Part, test.part)
+		if refusal, _ := core.RefusalOf(err); refusal.Part != test.part {
+			t.Errorf("%s: the part is %q, want %q", name, refusal.Part, test.part)
 		}
 	}
 	if _, err := failing(core.ErrSkip).Read(""); err != core.ErrSkip { //nolint:errorlint // unchanged

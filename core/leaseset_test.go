@@ -188,7 +188,7 @@ func ExampleLocker_LockAll() {
 	locks, end := newExample()
 	defer end()
 
-	from, to := "account:42", "account:7" // as core.Named("account", ...) writes them
+	from, to := "account:42", "account:7" // as Named("account") of a Key writes them
 	both, err := locks.With(core.WithFencing(true)).LockAll(context.Background(), []string{from, to})
 	if err != nil {
 		fmt.Println(err)

@@ -90,7 +90,7 @@ func TestNilContextTakesNoLock(t *testing.T) {
 		"do all":  func() { _ = locks.DoAll(none, []string{"k", "l"}, never) },
 		"enter":   func() { _, _, _ = core.Enter(none, locks, form{"id": "k"}, field("id")) },
 		"begin":   func() { _, _ = locks.Begin(none, "k", nil) },
-		"outcome": func() { _, _ = locks.ReadRecord(none, "k") },
+		"record":  func() { _, _ = locks.ReadRecord(none, "k") },
 		"resolve": func() { _ = locks.Resolve(none, "k", core.NotDone(), core.AttemptID{}) },
 		"check":   func() { _ = locks.Check(none) },
 	} {

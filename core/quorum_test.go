@@ -214,8 +214,8 @@ func refusalOf(t *testing.T, locks *core.Locker, key string) error {
 	if err == nil {
 		release(t, lease)
 	}
-	if outcome, ok := core.RefusalOf(err); !ok || outcome.HTTP != http.StatusServiceUnavailable || !errors.Is(err, core.ErrUnavailable) {
-		t.Fatalf("got %v, outcome %v", err, outcome)
+	if refusal, ok := core.RefusalOf(err); !ok || refusal.HTTP != http.StatusServiceUnavailable || !errors.Is(err, core.ErrUnavailable) {
+		t.Fatalf("got %v, refusal %v", err, refusal)
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// teapot is an error of a key function with an HTTP status of its own.
+// teapot is an error of the function of a key, with an HTTP status of its own.
 type teapot int
 
 func (teapot) Error() string { return "short and stout" }

@@ -53,8 +53,8 @@ func TestTooFewReplicasGrantNoLock(t *testing.T) {
 			if !errors.Is(err, core.ErrUnavailable) || !strings.Contains(err.Error(), tooFew) {
 				t.Errorf("%s: %v", what, err)
 			}
-			if outcome, ok := core.RefusalOf(err); !ok || outcome.HTTP != 503 {
-				t.Errorf("%s: %+v", what, outcome)
+			if refusal, ok := core.RefusalOf(err); !ok || refusal.HTTP != 503 {
+				t.Errorf("%s: %+v", what, refusal)
 			}
 			awaitNoKeys(t, servers.rdb)
 		}

@@ -17,11 +17,11 @@ import (
 // forget resolves the request of a key by NotDone, whatever its outcome is.
 func forget(t *testing.T, locks *core.Locker, key string) error {
 	t.Helper()
-	outcome, err := locks.ReadRecord(t.Context(), key)
+	record, err := locks.ReadRecord(t.Context(), key)
 	if err != nil {
 		return err
 	}
-	return locks.Resolve(t.Context(), key, core.NotDone(), outcome.Attempt)
+	return locks.Resolve(t.Context(), key, core.NotDone(), record.Attempt)
 }
 
 // anAttempt returns the name of an attempt that never began.
@@ -36,11 +36,11 @@ func anAttempt(t *testing.T) (id core.AttemptID) {
 // anAnswer returns an answer of an operator with this text.
 func anAnswer(t *testing.T, text string) core.Answer {
 	t.Helper()
-	record, err := nethttplock.NewAnswer(http.StatusCreated, nil, []byte(text))
+	answer, err := nethttplock.NewAnswer(http.StatusCreated, nil, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record
+	return answer
 }
 
 // wantOutcome fails the test unless the request has this outcome, and returns the attempt.
@@ -48,7 +48,7 @@ func wantOutcome(t *testing.T, locks *core.Locker, key string, state core.Record
 	t.Helper()
 	got, err := locks.ReadRecord(t.Context(), key)
 	if err != nil || got.State != state || got.Number != number || got.Attempt == (core.AttemptID{}) {
-		t.Errorf("outcome %+v, %v; want %v, attempt %d", got, err, state, number)
+		t.Errorf("record %+v, %v; want %v, attempt %d", got, err, state, number)
 	}
 	if got.Retention <= 0 || got.Retention > 24*time.Hour {
 		t.Errorf("kept for %v", got.Retention)
@@ -256,8 +256,8 @@ func testResolveOfDamagedRecord(t *testing.T, servers *deployment) {
 		}
 		seen := wantOutcome(t, locks, name, core.StateDamaged, 0)
 		wantError(t, locks.Resolve(t.Context(), name, test.resolution, seen), test.want)
-		if outcome, err := locks.ReadRecord(t.Context(), name); outcome.State != test.state || (test.state == 0) != errors.Is(err, core.ErrNotFound) {
-			t.Errorf("%s: %+v, %v", name, outcome, err)
+		if record, err := locks.ReadRecord(t.Context(), name); record.State != test.state || (test.state == 0) != errors.Is(err, core.ErrNotFound) {
+			t.Errorf("%s: %+v, %v", name, record, err)
 		}
 		for _, fingerprint := range []string{"f", "another"} {
 			attempt, err := locks.Begin(t.Context(), name, []byte(fingerprint))

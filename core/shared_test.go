@@ -107,7 +107,7 @@ func TestLimitOfKeyWinsOverView(t *testing.T) {
 	}
 }
 
-// A view says the same for callers without a key function.
+// A view says the same for callers without a Key.
 func TestSharedViews(t *testing.T) {
 	t.Parallel()
 	inBubble(t, testSharedViews, core.WithWait(0))
@@ -183,9 +183,9 @@ func TestSharedRefusals(t *testing.T) {
 		events := &recorder{}
 		locks := newLocker(t, newEmbedded(t), append(test.opts, core.WithObserver(events.record))...)
 		err := enter(t.Context(), locks, form{"a": "k"}, test.key)
-		if outcome, ok := core.RefusalOf(err); !ok || outcome != (core.Refusal{Code: "key_error", HTTP: 500, GRPC: 13}) ||
+		if refusal, ok := core.RefusalOf(err); !ok || refusal != (core.Refusal{Code: "key_error", HTTP: 500, GRPC: 13}) ||
 			!strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, %+v", name, err, outcome)
+			t.Errorf("%s: %v, %+v", name, err, refusal)
 		}
 		if refused := events.of(core.Refused); len(refused) != 1 || !errors.Is(refused[0].Err, err) {
 			t.Errorf("%s: events %+v", name, events.all())

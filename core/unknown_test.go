@@ -110,7 +110,7 @@ func TestFailedCommitIsReportedAsUnknown(t *testing.T) {
 	}
 }
 
-// If the key is a digest, the log line of an unknown outcome has it, and Outcome and Resolve
+// If the key is a digest, the log line of an unknown outcome has it, and ReadRecord and Resolve
 // take it.
 func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 	t.Parallel()
@@ -124,11 +124,11 @@ func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(line, " endpoint_key=")
 	key, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	outcome, err := locks.ReadRecord(t.Context(), key)
-	if err != nil || outcome.State != core.StateUnknown {
-		t.Errorf("the outcome of %q is %+v, %v", key, outcome, err)
+	record, err := locks.ReadRecord(t.Context(), key)
+	if err != nil || record.State != core.StateUnknown {
+		t.Errorf("the record of %q is %+v, %v", key, record, err)
 	}
-	noError(t, locks.Resolve(t.Context(), key, core.Done(), outcome.Attempt))
+	noError(t, locks.Resolve(t.Context(), key, core.Done(), record.Attempt))
 
 	for _, secret := range []string{"DE02 secret", strings.Repeat("-", 42), strings.Repeat("x", 44), ""} {
 		log.Reset()

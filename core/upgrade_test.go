@@ -142,7 +142,7 @@ func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 			t.Errorf("%s: logged %q", name, log.String())
 		}
 		if got, ok := core.RefusalOf(err); !ok || got != (core.Refusal{Code: "upgrade", HTTP: 500, GRPC: 13}) {
-			t.Errorf("%s: %v has the outcome %+v", name, err, got)
+			t.Errorf("%s: %v has the refusal %+v", name, err, got)
 		}
 	}
 	if locked(t.Context(), rdb, "a") != 0 {

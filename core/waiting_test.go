@@ -37,14 +37,14 @@ func testFullQueueRefusesAtOnce(t *testing.T, servers *deployment) {
 
 	_, err := locks.Lock(t.Context(), "a")
 	wantError(t, err, core.ErrQueueFull)
-	if o, ok := core.RefusalOf(err); !ok || o.HTTP != 429 || o.RetryAfter != time.Second {
-		t.Errorf("outcome %+v", o)
+	if refusal, ok := core.RefusalOf(err); !ok || refusal.HTTP != 429 || refusal.RetryAfter != time.Second {
+		t.Errorf("refusal %+v", refusal)
 	}
 	waitB := startWaiters(t, locks, events, "b", 1)
 	_, err = locks.Lock(t.Context(), "b")
 	wantError(t, err, core.ErrOverloaded)
-	if o, ok := core.RefusalOf(err); !ok || o.HTTP != 503 || o.RetryAfter != time.Second {
-		t.Errorf("outcome %+v", o)
+	if refusal, ok := core.RefusalOf(err); !ok || refusal.HTTP != 503 || refusal.RetryAfter != time.Second {
+		t.Errorf("refusal %+v", refusal)
 	}
 	wantError(t, errorOf(locks.TryLock(t.Context(), "b")), core.ErrBusy)
 	release(t, lock(t, locks, "free"))

@@ -221,7 +221,7 @@ func ExampleWithErrorHandler() {
 	defer stop()
 
 	refused := func(c echo.Context, err error) error {
-		if outcome, _ := core.RefusalOf(err); outcome.Code == "no_key" {
+		if refusal, _ := core.RefusalOf(err); refusal.Code == "no_key" {
 			return echo.NewHTTPError(http.StatusUnauthorized, "the user is unknown")
 		}
 		return echolock.WriteError(c, err)

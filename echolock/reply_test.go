@@ -56,8 +56,8 @@ func TestRefusalIsAnHTTPError(t *testing.T) {
 	if !errors.Is(seen, core.ErrBusy) || !errors.As(seen, &detail) || detail.RetryAfter != 1500*time.Millisecond {
 		t.Errorf("no core.ErrBusy in %v", seen)
 	}
-	if outcome, known := core.RefusalOf(seen); !known || outcome.Code != "busy" {
-		t.Errorf("outcome %+v, %v", outcome, known)
+	if refusal, known := core.RefusalOf(seen); !known || refusal.Code != "busy" {
+		t.Errorf("refusal %+v, %v", refusal, known)
 	}
 	if text := seen.Error(); text != "code=409, message=busy, internal=code=409, message=busy, internal=reqlock: busy" {
 		t.Errorf("in a log: %s", text)
@@ -134,9 +134,9 @@ func TestCustomHTTPErrorHandler(t *testing.T) {
 			code, message := codeOf(err)
 			_ = c.String(code, fmt.Sprint(message))
 		}, 409, "text/plain; charset=UTF-8", "busy"},
-		"by outcome": {func(err error, c echo.Context) {
-			outcome, _ := core.RefusalOf(err)
-			_ = c.HTML(outcome.HTTP, "<b>"+outcome.Code+"</b>")
+		"by refusal": {func(err error, c echo.Context) {
+			refusal, _ := core.RefusalOf(err)
+			_ = c.HTML(refusal.HTTP, "<b>"+refusal.Code+"</b>")
 		}, 409, "text/html; charset=UTF-8", "<b>busy</b>"},
 		"no status": {func(_ error, c echo.Context) {
 			_, _ = c.Response().Write([]byte("mine"))

@@ -185,8 +185,8 @@ func ExampleWithErrorHandler() {
 	defer stop()
 
 	refused := func(c *gin.Context, err error) {
-		outcome, _ := core.RefusalOf(err)
-		if outcome.Code != "no_key" {
+		refusal, _ := core.RefusalOf(err)
+		if refusal.Code != "no_key" {
 			ginlock.WriteError(c, err)
 			return
 		}
@@ -212,13 +212,13 @@ func ExampleWithErrorHandler_renderedOutside() {
 	r.Use(func(c *gin.Context) {
 		c.Next()
 		if err := c.Errors.Last(); err != nil && !c.Writer.Written() {
-			outcome, _ := core.RefusalOf(err)
-			c.JSON(-1, gin.H{"error": outcome.Code}) // with the status that is set
+			refusal, _ := core.RefusalOf(err)
+			c.JSON(-1, gin.H{"error": refusal.Code}) // with the status that is set
 		}
 	})
 	statusOnly := ginlock.WithErrorHandler(func(c *gin.Context, err error) {
-		outcome, _ := core.RefusalOf(err)
-		c.Status(outcome.HTTP)
+		refusal, _ := core.RefusalOf(err)
+		c.Status(refusal.HTTP)
 	})
 	r.GET("/me", ginlock.Middleware(locks, ginlock.Get("user").Named("user"), statusOnly),
 		func(*gin.Context) { fmt.Println("this does not run") })

@@ -44,8 +44,8 @@ func TestKeyAnswers(t *testing.T) {
 			r := gin.New()
 			r.Use(func(c *gin.Context) {
 				c.Next()
-				if outcome, known := core.RefusalOf(c.Errors.Last()); !known || !c.IsAborted() {
-					t.Errorf("outcome %+v, aborted %v", outcome, c.IsAborted())
+				if refusal, known := core.RefusalOf(c.Errors.Last()); !known || !c.IsAborted() {
+					t.Errorf("refusal %+v, aborted %v", refusal, c.IsAborted())
 				}
 			})
 			lock := ginlock.Middleware(adaptertest.UnusedLocker(t), core.KeyOf(test.key))
@@ -83,9 +83,9 @@ func TestLastErrorOfContextHasTheOutcome(t *testing.T) {
 	r.Use(func(c *gin.Context) {
 		c.Next()
 		last := c.Errors.Last()
-		outcome, known := core.RefusalOf(last)
-		if !known || outcome.Code != "key_error" || !errors.Is(last, noUser) || !last.IsType(gin.ErrorTypePrivate) {
-			t.Errorf("last %v, outcome %+v", last, outcome)
+		refusal, known := core.RefusalOf(last)
+		if !known || refusal.Code != "key_error" || !errors.Is(last, noUser) || !last.IsType(gin.ErrorTypePrivate) {
+			t.Errorf("last %v, refusal %+v", last, refusal)
 		}
 		if len(c.Errors) != 2 || c.Errors[0].Err != noUser { //nolint:errorlint // the same error
 			t.Errorf("errors %v", c.Errors)

@@ -79,7 +79,7 @@ func TestSkippedRequestRunsWithoutLock(t *testing.T) {
 	}
 }
 
-// A middleware locks all of its keys, and FromContext returns the lease of the first key.
+// A middleware locks all of its keys, and LeaseFromContext returns the lease of the first key.
 func TestMiddlewareLocksAllKeys(t *testing.T) {
 	t.Parallel()
 	locks := locktest.New(t)

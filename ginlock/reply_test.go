@@ -59,8 +59,8 @@ func TestErrorHandler(t *testing.T) {
 		"default":      {ginlock.WriteError, 400, problem},
 		"header alone": {func(c *gin.Context, _ error) { c.Header("X-Refused", "1") }, 400, problem},
 		"JSON": {func(c *gin.Context, err error) {
-			outcome, _ := core.RefusalOf(err)
-			c.JSON(http.StatusLocked, gin.H{"why": outcome.Code})
+			refusal, _ := core.RefusalOf(err)
+			c.JSON(http.StatusLocked, gin.H{"why": refusal.Code})
 		}, 423, `{"why":"no_key"}`},
 		"abort with JSON": {func(c *gin.Context, _ error) {
 			c.AbortWithStatusJSON(http.StatusTeapot, gin.H{"tea": true})
@@ -180,8 +180,8 @@ func teapot(t *testing.T, w http.Hijacker) {
 func TestRenderingErrorsOutside(t *testing.T) {
 	t.Parallel()
 	leaveIt := ginlock.WithErrorHandler(func(c *gin.Context, err error) {
-		outcome, _ := core.RefusalOf(err)
-		c.Status(outcome.HTTP)
+		refusal, _ := core.RefusalOf(err)
+		c.Status(refusal.HTTP)
 	})
 	for name, test := range map[string]struct {
 		opts []core.Option

@@ -38,7 +38,7 @@ func TestStatusOf(t *testing.T) {
 		code   codes.Code
 		reason string
 	}{
-		"an outcome":       {&core.Error{Kind: core.ErrQueueFull}, codes.ResourceExhausted, "QUEUE_FULL"},
+		"a refusal":        {&core.Error{Kind: core.ErrQueueFull}, codes.ResourceExhausted, "QUEUE_FULL"},
 		"overloaded":       {core.ErrOverloaded, codes.ResourceExhausted, "OVERLOADED"},
 		"mismatch":         {core.ErrMismatch, codes.FailedPrecondition, "MISMATCH"},
 		"interrupted":      {core.ErrOutcomeUnknown, codes.FailedPrecondition, "OUTCOME_UNKNOWN"},

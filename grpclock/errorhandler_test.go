@@ -29,8 +29,8 @@ func TestErrorHandler(t *testing.T) {
 		message string
 	}{
 		"its own": {func(c *grpclock.Call, err error) error {
-			outcome, _ := core.RefusalOf(err)
-			return status.Error(codes.Unauthenticated, outcome.Code+" "+c.FullMethod())
+			refusal, _ := core.RefusalOf(err)
+			return status.Error(codes.Unauthenticated, refusal.Code+" "+c.FullMethod())
 		}, codes.Unauthenticated, "no_key " + pb.Bank_Transfer_FullMethodName},
 		"default":   {func(_ *grpclock.Call, err error) error { return grpclock.StatusOf(err).Err() }, codes.InvalidArgument, noAccount},
 		"nil":       {func(*grpclock.Call, error) error { return nil }, codes.InvalidArgument, noAccount},

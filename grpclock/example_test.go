@@ -294,8 +294,8 @@ func ExampleWithErrorHandler() {
 	defer stop()
 
 	refused := func(_ *grpclock.Call, err error) error {
-		outcome, _ := core.RefusalOf(err)
-		if outcome.Code != "no_key" {
+		refusal, _ := core.RefusalOf(err)
+		if refusal.Code != "no_key" {
 			return grpclock.StatusOf(err).Err()
 		}
 		return status.Error(codes.Unauthenticated, "the user is unknown")

@@ -32,7 +32,7 @@ func begun(t *testing.T, locks *core.Locker, key string) *core.Attempt {
 	return attempt
 }
 
-// Every outcome of an idempotent call that does not run.
+// Every refusal of an idempotent call.
 func TestIdempotentOutcomes(t *testing.T) {
 	t.Parallel()
 	without := core.WithoutFingerprint()

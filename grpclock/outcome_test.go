@@ -56,7 +56,7 @@ func failing(err error) grpclock.Key {
 	return core.KeyOf(func(*grpclock.Call) (string, error) { return "", err })
 }
 
-// Every outcome of a call that does not get its lock.
+// Every refusal of a call.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	taken := func(t *testing.T, e *env) {

@@ -51,8 +51,8 @@ func TestBodyTooLargeNamesItsLimit(t *testing.T) {
 		if !errors.Is(err, core.ErrBodyTooLarge) || err.Error() != test.want {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
-		if outcome, _ := core.RefusalOf(err); outcome.MaxBody != test.limit {
-			t.Errorf("%s: the limit is %d, want %d", name, outcome.MaxBody, test.limit)
+		if refusal, _ := core.RefusalOf(err); refusal.MaxBody != test.limit {
+			t.Errorf("%s: the limit is %d, want %d", name, refusal.MaxBody, test.limit)
 		}
 	}
 }

@@ -69,8 +69,8 @@ func TestConsumedBodyIsNoMissingField(t *testing.T) {
 				}
 				test.before(r)
 				_, err := test.key.Read(r)
-				if outcome, _ := core.RefusalOf(err); outcome.Code != want || want == mistake && outcome.HTTP != http.StatusInternalServerError {
-					t.Errorf("%v: %+v, want %q", err, outcome, want)
+				if refusal, _ := core.RefusalOf(err); refusal.Code != want || want == mistake && refusal.HTTP != http.StatusInternalServerError {
+					t.Errorf("%v: %+v, want %q", err, refusal, want)
 				}
 			})
 		}
@@ -93,7 +93,7 @@ func TestConsumedBodyOnAConnection(t *testing.T) {
 				server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					before(r)
 					_, err := nethttplock.JSONField("from").Read(r)
-					if outcome, _ := core.RefusalOf(err); outcome.Code != "key_error" || r.ProtoMajor != version {
+					if refusal, _ := core.RefusalOf(err); refusal.Code != "key_error" || r.ProtoMajor != version {
 						t.Errorf("%s: %v", r.Proto, err)
 					}
 				}))

@@ -37,16 +37,16 @@ func ExampleEndpointKey() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	outcome, err := locks.ReadRecord(ctx, key)
+	record, err := locks.ReadRecord(ctx, key)
 	if err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("the outcome is", outcome.State)
-	record, err := nethttplock.NewAnswer(http.StatusCreated, nil, []byte("payment 7"))
+	fmt.Println("the outcome is", record.State)
+	answer, err := nethttplock.NewAnswer(http.StatusCreated, nil, []byte("payment 7"))
 	if err != nil {
 		fmt.Println(err)
 	}
-	if err := locks.Resolve(ctx, key, core.Answered(record), outcome.Attempt); err != nil {
+	if err := locks.Resolve(ctx, key, core.Answered(answer), record.Attempt); err != nil {
 		fmt.Println(err)
 	}
 

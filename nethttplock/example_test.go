@@ -167,8 +167,8 @@ func ExampleWithErrorHandler() {
 	defer stop()
 
 	refused := func(w http.ResponseWriter, r *http.Request, err error) {
-		outcome, _ := core.RefusalOf(err)
-		if outcome.Code != "no_key" {
+		refusal, _ := core.RefusalOf(err)
+		if refusal.Code != "no_key" {
 			nethttplock.WriteError(w, r, err)
 			return
 		}

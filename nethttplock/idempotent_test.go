@@ -122,11 +122,11 @@ func TestRouteIsThePatternOrThePath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		outcome, err := locks.ReadRecord(t.Context(), key)
-		if err != nil || outcome.State != core.StateUnknown {
-			t.Errorf("outcome %+v, %v", outcome, err)
+		record, err := locks.ReadRecord(t.Context(), key)
+		if err != nil || record.State != core.StateUnknown {
+			t.Errorf("record %+v, %v", record, err)
 		}
-		if err := locks.Resolve(t.Context(), key, core.NotDone(), outcome.Attempt); err != nil {
+		if err := locks.Resolve(t.Context(), key, core.NotDone(), record.Attempt); err != nil {
 			t.Errorf("Resolve: %v", err)
 		}
 		if w := adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", ""); w.Code != http.StatusOK {
@@ -208,7 +208,7 @@ func TestIdempotentErrorHandler(t *testing.T) {
 	locks, _ := adaptertest.Locker(t)
 	h := nethttplock.Idempotent(locks, byKey, nethttplock.WithErrorHandler(
 		func(w http.ResponseWriter, _ *http.Request, err error) {
-			if outcome, _ := core.RefusalOf(err); outcome.Code == "no_key" {
+			if refusal, _ := core.RefusalOf(err); refusal.Code == "no_key" {
 				w.WriteHeader(http.StatusPreconditionRequired)
 			}
 		}))(http.NotFoundHandler())

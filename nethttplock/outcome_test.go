@@ -48,7 +48,7 @@ func failing(err error) nethttplock.Key {
 	return core.KeyOf(func(*http.Request) (string, error) { return "", err })
 }
 
-// Every outcome of a request that does not get its lock.
+// Every refusal of a request.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	taken := func(t *testing.T, e *env) {
@@ -218,8 +218,8 @@ func TestErrorHandler(t *testing.T) {
 		body   string
 	}{
 		"its own": {func(w http.ResponseWriter, _ *http.Request, err error) {
-			outcome, _ := core.RefusalOf(err)
-			http.Error(w, outcome.Code, http.StatusLocked)
+			refusal, _ := core.RefusalOf(err)
+			http.Error(w, refusal.Code, http.StatusLocked)
 		}, 423, "no_key\n"},
 		"default":        {nethttplock.WriteError, 400, `"code":"no_key"`},
 		"nothing":        {func(http.ResponseWriter, *http.Request, error) {}, 400, `"code":"no_key"`},

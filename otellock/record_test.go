@@ -136,7 +136,7 @@ func released(ending core.Ending, err error) core.Event {
 	return core.Event{Kind: core.Released, Ending: ending, Idempotent: true, Err: err}
 }
 
-// Each outcome of a refusal has its own series, and the error.type of a server's error only if
+// Each code of a refusal has its own series, and the error.type of a server's error only if
 // its HTTP status is one.
 func TestEachOutcomeIsRecorded(t *testing.T) {
 	t.Parallel()
@@ -149,12 +149,12 @@ func TestEachOutcomeIsRecorded(t *testing.T) {
 		instruments, reader := newInstruments(t)
 		err := fmt.Errorf("wrapped: %w", &core.Error{Kind: kind})
 		instruments.Observe(core.Event{Kind: core.Refused, Err: err, Waited: time.Second})
-		outcome, _ := core.RefusalOf(err)
+		refusal, _ := core.RefusalOf(err)
 		failure := ""
-		if failures[outcome.Code] {
-			failure = " error.type=" + outcome.Code
+		if failures[refusal.Code] {
+			failure = " error.type=" + refusal.Code
 		}
-		want := table{"acquire.duration" + failure + " operation=lock outcome=" + outcome.Code: 1}
+		want := table{"acquire.duration" + failure + " operation=lock outcome=" + refusal.Code: 1}
 		if differences := valuesOf(t, reader).differences(want); differences != "" {
 			t.Error(differences)
 		}

@@ -24,8 +24,8 @@ var fromAccount = core.Getter(func(r transfer) string { return r.From }).Named("
 func serve(ctx context.Context, l *core.Locker, r transfer) int {
 	ctx, release, err := core.Enter(ctx, l, r, fromAccount)
 	if err != nil {
-		outcome, _ := core.RefusalOf(err)
-		return outcome.HTTP
+		refusal, _ := core.RefusalOf(err)
+		return refusal.HTTP
 	}
 	defer release()
 	return move(ctx)

@@ -18,12 +18,12 @@ type request struct{ account string }
 
 var byAccount = core.Getter(func(r request) string { return r.account }).Named("account")
 
-// enter runs a request as an adapter does and returns its outcome.
+// enter runs a request as an adapter does and returns its refusal.
 func enter(ctx context.Context, l *core.Locker, r request, run func(ctx context.Context)) core.Refusal {
 	ctx, release, err := core.Enter(ctx, l, r, byAccount)
 	if err != nil {
-		outcome, _ := core.RefusalOf(err)
-		return outcome
+		refusal, _ := core.RefusalOf(err)
+		return refusal
 	}
 	defer release()
 	run(ctx)

@@ -67,7 +67,7 @@ func TestKeysInRedisAreTheLockersKeys(t *testing.T) {
 	}
 }
 
-// Hold takes one permit, or is a reader, if the options or the key function say so.
+// Hold takes one permit, or is a reader, if the options or the Key say so.
 func TestHoldShared(t *testing.T) {
 	permits, reader := byAccount.Permits(2), byAccount.Shared()
 	both(t, func(t *testing.T) {

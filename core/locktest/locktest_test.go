@@ -39,16 +39,16 @@ func TestWaiterGetsTheReleasedLock(t *testing.T) {
 		r := request{"42"}
 		release := locktest.HoldFor(locks, byAccount, r)
 
-		outcome := make(chan core.Refusal)
-		go func() { outcome <- enter(t.Context(), locks.Locker, r, func(context.Context) {}) }()
+		refusal := make(chan core.Refusal)
+		go func() { refusal <- enter(t.Context(), locks.Locker, r, func(context.Context) {}) }()
 		locks.AwaitWaiting("account:42", 1)
 		select {
-		case got := <-outcome:
+		case got := <-refusal:
 			t.Fatalf("got %+v before the release", got)
 		default:
 		}
 		release()
-		if got := <-outcome; got.Code != "ran" {
+		if got := <-refusal; got.Code != "ran" {
 			t.Errorf("got %+v", got)
 		}
 		if n := locks.Waiting("account:42"); n != 0 {

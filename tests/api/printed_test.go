@@ -140,9 +140,9 @@ func samplesOf(t *testing.T) map[string][]any {
 	must(err)
 	inner, err := locks.Begin(running.Lease().Context(), key+"4", []byte(secret))
 	must(err)
-	outcome, err := locks.ReadRecord(ctx, key)
+	record, err := locks.ReadRecord(ctx, key)
 	must(err)
-	record, err := nethttplock.NewAnswer(http.StatusCreated, http.Header{"X-Owner": {secret}}, answer)
+	made, err := nethttplock.NewAnswer(http.StatusCreated, http.Header{"X-Owner": {secret}}, answer)
 	must(err)
 	named, err := core.Getter(func(string) string { return key }).Named("account").Read("")
 	must(err)
@@ -155,7 +155,7 @@ func samplesOf(t *testing.T) map[string][]any {
 
 	return map[string][]any{
 		"core.Attempt":   {done, replay, running, inner},
-		"core.AttemptID": {outcome.Attempt},
+		"core.AttemptID": {record.Attempt},
 		"core.Error":     {busy},
 		"core.Event":     events,
 		"core.EventKey":  {event.Key},
@@ -167,9 +167,9 @@ func samplesOf(t *testing.T) map[string][]any {
 		"core.Locker":      {locks.Locker},
 		"core.OpenCommits": {locks.OpenCommits()},
 		"core.Refusal":     {core.Refusal{}},
-		"core.Answer":      {record, &record},
-		"core.Record":      {outcome},
-		"core.Resolution":  {core.NotDone(), core.Done(), core.Answered(record)},
+		"core.Answer":      {made, &made},
+		"core.Record":      {record},
+		"core.Resolution":  {core.NotDone(), core.Done(), core.Answered(made)},
 
 		"adapter.Name": {adapter.Name("somelock")},
 

@@ -60,8 +60,8 @@ func refusalIsAnError(e *environment) {
 			if !errors.Is(err, core.ErrBusy) || !errors.As(err, &detail) || detail.RetryAfter != hint {
 				e.Errorf("the error is %v", err)
 			}
-			if outcome, known := core.RefusalOf(err); !known || outcome.Code != "busy" {
-				e.Errorf("the outcome is %+v, %v", outcome, known)
+			if refusal, known := core.RefusalOf(err); !known || refusal.Code != "busy" {
+				e.Errorf("the refusal is %+v, %v", refusal, known)
 			}
 		},
 		locks: []lock{{keys: []key{byHeader}, options: []core.Option{core.WithRetryAfter(hint)}}},

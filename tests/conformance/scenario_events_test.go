@@ -25,7 +25,7 @@ func eventCases() []testCase {
 	}
 }
 
-// The name is that of core.Named, or of core.WithName on the middleware.
+// The name is that of Named of the key, or of core.WithName on the middleware.
 func eventsOfRoute(e *environment) {
 	s := e.serve(route{
 		outer: traceFrame,

@@ -80,7 +80,7 @@ func ownFingerprint(e *environment) {
 	s.refuses(core.ErrMismatch, request)
 }
 
-// A fingerprint function refuses a request in the same way as a key function.
+// A fingerprint function refuses a request in the same way as the function of a key.
 func noOwnFingerprint(e *environment) {
 	s := e.serveEndpoint(endpoint{own: ownOptions{fingerprint: func(r *http.Request) ([]byte, error) {
 		switch r.Header.Get("X-Fault") {

@@ -15,7 +15,7 @@ func keyCases() []testCase {
 		{"key in the body, which the handler reads whole", everywhere, keyInBody},
 		{"idempotency key: its two forms are one key, that of one user", everywhere, idempotencyKey},
 		{"several keys are all held", everywhere, severalKeys},
-		{"several keys: one lease for each key function, in order", everywhere, leasesInOrder},
+		{"several keys: one lease for each key, in order", everywhere, leasesInOrder},
 		{"several keys: one is busy, none stays locked", everywhere, severalKeysOneBusy},
 		{"a body that was read before the lock is reported once", earlyBodies, bodyGoneBeforeLock},
 		{"several keys in both directions", everywhere, severalKeysBothWays},
@@ -76,7 +76,7 @@ func severalKeys(e *environment) {
 	s.wantReply(plain, "done")
 }
 
-// The leases are in the order of the key functions, in any order of keys. The one that is
+// The leases are in the order of the arguments, in any order of keys. The one that is
 // skipped is nil.
 func leasesInOrder(e *environment) {
 	skip := given("", core.ErrSkip)

@@ -34,11 +34,11 @@ func (e *environment) endpointKey(name string) string {
 // seen returns the attempt at a payment, and fails the test unless it has the state.
 func (e *environment) seen(name string, state core.RecordState) core.AttemptID {
 	e.Helper()
-	outcome, err := e.locks.ReadRecord(e.Context(), e.endpointKey(name))
-	if err != nil || outcome.State != state {
-		e.Errorf("outcome %+v, %v, want %v", outcome, err, state)
+	record, err := e.locks.ReadRecord(e.Context(), e.endpointKey(name))
+	if err != nil || record.State != state {
+		e.Errorf("record %+v, %v, want %v", record, err, state)
 	}
-	return outcome.Attempt
+	return record.Attempt
 }
 
 // resolve says what became of a payment with an unknown outcome.
@@ -66,11 +66,11 @@ func operatorAnswers(e *environment) {
 	s := e.serveEndpoint(uncertainly())
 	s.runsWith(http.StatusGatewayTimeout, payment("answered"))
 	header := http.Header{"Location": {"/payments/7"}, "Content-Type": {"application/json"}, "X-Own": {"own"}, "Set-Cookie": {"a=b"}}
-	record, err := nethttplock.NewAnswer(http.StatusCreated, header, []byte(`{"id":7}`), "X-Own")
+	answer, err := nethttplock.NewAnswer(http.StatusCreated, header, []byte(`{"id":7}`), "X-Own")
 	if err != nil {
 		e.Fatal(err)
 	}
-	e.resolve("answered", core.Answered(record))
+	e.resolve("answered", core.Answered(answer))
 	header.Del("Set-Cookie")
 	want := httpAnswer{status: http.StatusCreated, header: header, body: `{"id":7}`}
 	s.replays(want, payment("answered"))
@@ -100,11 +100,11 @@ func operatorLooks(e *environment) {
 // grpcOperatorScenarios test what an operator says of a call whose process was killed.
 func grpcOperatorScenarios() (rows []grpcScenario) {
 	answer := func(b *grpcEnvironment, m *pb.SimpleResponse, err error) core.Resolution {
-		record, err := grpclock.NewAnswer(m, err)
+		answer, err := grpclock.NewAnswer(m, err)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return core.Answered(record)
+		return core.Answered(answer)
 	}
 	for name, row := range map[string]struct {
 		resolution func(b *grpcEnvironment) core.Resolution
@@ -148,11 +148,11 @@ func grpcOperatorScenarios() (rows []grpcScenario) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			outcome, err := b.locks.ReadRecord(b.Context(), key)
+			record, err := b.locks.ReadRecord(b.Context(), key)
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := b.locks.Resolve(b.Context(), key, row.resolution(b), outcome.Attempt); err != nil {
+			if err := b.locks.Resolve(b.Context(), key, row.resolution(b), record.Attempt); err != nil {
 				b.Errorf("Resolve: %v", err)
 			}
 			row.check(p, p.pay())

@@ -25,7 +25,7 @@ type refusal struct {
 	part    string // in the answer, of what the client can mend
 }
 
-// refusalCases are all rows of the outcome table that can occur.
+// refusalCases are all rows of the table of refusals that can occur.
 func refusalCases() []testCase {
 	var cases []testCase
 	for _, r := range refusals() {
@@ -160,7 +160,7 @@ func (r refusal) run(e *environment) {
 	}
 }
 
-// The error of a key function may state the answer's status.
+// The error of a key may state the answer's status.
 func keyErrorWithStatus(e *environment) {
 	s := e.serve(route{locks: []lock{{keys: []key{given("", forbidden{})}}}})
 	s.wantRefusal(plain, e.f.forbidden)
@@ -215,14 +215,14 @@ func unusedLocker() *core.Locker {
 	return core.Must(core.New(rdb))
 }
 
-// The errors of the refusals match the rows of the outcome table that they name.
+// The errors of the refusals match the rows of the table of refusals that they name.
 func TestRefusalsAreTheRowsTheyName(t *testing.T) {
 	t.Parallel()
 	for _, r := range refusals() {
 		name, _, _ := strings.Cut(r.name, ":")
 		name, _, _ = strings.Cut(name, ",")
-		if outcome, _ := core.RefusalOf(r.want); outcome.Code != name {
-			t.Errorf("%q expects %q", r.name, outcome.Code)
+		if refusal, _ := core.RefusalOf(r.want); refusal.Code != name {
+			t.Errorf("%q expects %q", r.name, refusal.Code)
 		}
 	}
 }

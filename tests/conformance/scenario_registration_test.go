@@ -81,7 +81,7 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 	}
 }
 
-// The observer learns once of a route that lacks the wildcard of a key function.
+// The observer learns once of a route that lacks the wildcard of a key.
 func TestMisspeltWildcardIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]func(locks *core.Locker, once bool) http.Handler{

@@ -113,7 +113,7 @@ func askGRPC(ctx context.Context, addr string, q request) (a answer, err error) 
 	return a, err
 }
 
-// reasonOf returns the code of an outcome. It returns "" if the status has no such code.
+// reasonOf returns the code of a refusal. It returns "" if the status has no such code.
 func reasonOf(s *status.Status) string {
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {

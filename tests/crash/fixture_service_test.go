@@ -203,7 +203,7 @@ type request struct {
 type answer struct {
 	Process  int    // the process that got the request
 	Status   int    // a status of the framework
-	Code     string // of the outcome, if the handler did not run
+	Code     string // of the refusal, if the handler did not run
 	Location string // a header that belongs to the answer
 	Body     string
 	Replayed bool

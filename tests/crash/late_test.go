@@ -60,11 +60,11 @@ const operatorsText = "charge-by-hand"
 
 func (l *lateCommand) operatorsAnswer() core.Resolution {
 	l.t.Helper()
-	record, err := nethttplock.NewAnswer(http.StatusCreated, nil, []byte(operatorsText))
+	answer, err := nethttplock.NewAnswer(http.StatusCreated, nil, []byte(operatorsText))
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return core.Answered(record)
+	return core.Answered(answer)
 }
 
 // mustResolveAs says what became of the request.

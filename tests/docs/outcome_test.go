@@ -60,9 +60,9 @@ func grpcCode(err error) string {
 
 // rowEnd returns how the row of an error in docs/errors.md ends: its code, its name, and what clients get.
 func rowEnd(name string, err error) string {
-	outcome, _ := core.RefusalOf(err)
-	status := strconv.Itoa(outcome.HTTP)
-	if outcome.RetryAfter > 0 {
+	refusal, _ := core.RefusalOf(err)
+	status := strconv.Itoa(refusal.HTTP)
+	if refusal.RetryAfter > 0 {
 		status += ", Retry-After"
 	}
 	cell := "`" + name + "`"
@@ -72,7 +72,7 @@ func rowEnd(name string, err error) string {
 	case "context.Canceled":
 		status += ", empty"
 	}
-	return "| `" + outcome.Code + "` | " + cell + " | " + status + " | " + grpcCode(err) + " |\n"
+	return "| `" + refusal.Code + "` | " + cell + " | " + status + " | " + grpcCode(err) + " |\n"
 }
 
 func TestOutcomesAreThoseOfTheCode(t *testing.T) {
@@ -80,7 +80,7 @@ func TestOutcomesAreThoseOfTheCode(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	all := refusals(t)
 	if rows := strings.Count(table+"\n", "\n"); rows != len(all) {
-		t.Errorf("docs/errors.md has %d outcomes, want %d", rows, len(all))
+		t.Errorf("docs/errors.md has %d refusals, want %d", rows, len(all))
 	}
 	for name, err := range all {
 		if end := rowEnd(name, err); !strings.Contains(table+"\n", end) {
@@ -95,8 +95,8 @@ var clientRow = regexp.MustCompile("(?m)^\\| (\\d{3}) \\| (`.*?`) \\|")
 func TestStatusOfEachCodeInReadme(t *testing.T) {
 	statusOf := make(map[string]string)
 	for _, err := range refusals(t) {
-		outcome, _ := core.RefusalOf(err)
-		statusOf[outcome.Code] = strconv.Itoa(outcome.HTTP)
+		refusal, _ := core.RefusalOf(err)
+		statusOf[refusal.Code] = strconv.Itoa(refusal.HTTP)
 	}
 	rows := clientRow.FindAllStringSubmatch(read(t, "README.md"), -1)
 	for _, row := range rows {
@@ -114,15 +114,15 @@ func TestStatusOfEachCodeInReadme(t *testing.T) {
 // A reader searches the page for the text of an error.
 func TestTroubleshootingHasTheTextOfEachError(t *testing.T) {
 	page := read(t, "docs/troubleshooting.md")
-	for name, refusal := range refusals(t) {
-		outcome, _ := core.RefusalOf(refusal)
-		text, _, _ := strings.Cut(strings.TrimPrefix(refusal.Error(), "reqlock: "), ": ")
+	for name, err := range refusals(t) {
+		refusal, _ := core.RefusalOf(err)
+		text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "reqlock: "), ": ")
 		if name == "its own error" {
 			text = "key function"
 		}
-		isRow := regexp.MustCompile("(?m)^\\|[^|]*`" + outcome.Code + "`[^|]*\\|[^|]*`" + regexp.QuoteMeta(text) + "[`:]")
+		isRow := regexp.MustCompile("(?m)^\\|[^|]*`" + refusal.Code + "`[^|]*\\|[^|]*`" + regexp.QuoteMeta(text) + "[`:]")
 		if !isRow.MatchString(page) {
-			t.Errorf("no row has the code %s and the text %q", outcome.Code, text)
+			t.Errorf("no row has the code %s and the text %q", refusal.Code, text)
 		}
 	}
 }

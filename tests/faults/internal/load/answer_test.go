@@ -19,21 +19,21 @@ type request struct {
 
 	after    time.Duration // when the answer came, from when the gate was opened
 	status   int
-	code     string // of the outcome, if the handler did not run
+	code     string // of the refusal, if the handler did not run
 	retry    bool   // it has Retry-After
 	replayed bool
 	body     string
 	err      error // there was no answer
 }
 
-// An outcome is the answer to a request whose handler did not run.
-type outcome struct {
+// A refusal is the answer to a request whose handler did not run.
+type refusal struct {
 	status int
 	retry  bool
 }
 
-// outcomes are those that many requests and a dead Redis can cause, as in the README.
-var outcomes = map[string]outcome{
+// refusals are those that many requests and a dead Redis can cause, as in the README.
+var refusals = map[string]refusal{
 	"busy":            {http.StatusConflict, true},
 	"wait_timeout":    {http.StatusConflict, true},
 	"queue_full":      {http.StatusTooManyRequests, true},
@@ -71,12 +71,12 @@ func (r *request) send(client *http.Client) error {
 // violation returns what is wrong with the answer, or "". Ran has the requests whose
 // handlers ran, by name.
 func (r *request) violation(ran map[string]*request) string {
-	row, isKnown := outcomes[r.code]
+	row, isKnown := refusals[r.code]
 	switch {
 	case r.err != nil:
 		return "no answer: " + r.err.Error()
 	case r.code == "" && r.status != http.StatusOK:
-		return "neither a success nor an outcome"
+		return "neither a success nor a refusal"
 	case r.code == "" && ran[r.body] == nil:
 		return "a success without a run"
 	case r.code == "" && r.replayed && (r.payment == "" || ran[r.body].payment != r.payment):
@@ -86,9 +86,9 @@ func (r *request) violation(ran map[string]*request) string {
 	case r.code == "":
 		return ""
 	case !isKnown || row.status != r.status || row.retry != r.retry:
-		return "no outcome of the table"
+		return "no refusal of the table"
 	case r.code == "outcome_unknown" && r.payment == "":
-		return "an outcome of idempotent requests"
+		return "a refusal of idempotent requests"
 	case ran[r.name] != nil:
 		return "a refusal of a request that ran"
 	case r.code != "outcome_unknown" && r.after < r.wait:
@@ -115,9 +115,9 @@ func TestViolationsOfAnswersAreFound(t *testing.T) {
 		"another's success":            {request{name: "d", status: http.StatusOK, body: "a"}, "success of another"},
 		"a replay of another":          {request{name: "d", payment: "l", status: http.StatusOK, body: "b", replayed: true}, "replay of another"},
 		"a replay under a lock":        {request{name: "a", status: http.StatusOK, body: "a", replayed: true}, "replay of another"},
-		"an unknown code":              {request{name: "d", status: http.StatusConflict, code: "moon", retry: true}, "no outcome"},
-		"a code with another status":   {request{name: "d", status: http.StatusInternalServerError, code: "busy", retry: true}, "no outcome"},
-		"a refusal for good":           {request{name: "d", status: http.StatusConflict, code: "busy"}, "no outcome"},
+		"an unknown code":              {request{name: "d", status: http.StatusConflict, code: "moon", retry: true}, "no refusal"},
+		"a code with another status":   {request{name: "d", status: http.StatusInternalServerError, code: "busy", retry: true}, "no refusal"},
+		"a refusal for good":           {request{name: "d", status: http.StatusConflict, code: "busy"}, "no refusal"},
 		"an unknown outcome of a lock": {request{name: "d", status: http.StatusConflict, code: "outcome_unknown"}, "idempotent"},
 		"a refusal of what ran":        {request{name: "a", status: http.StatusConflict, code: "busy", retry: true}, "that ran"},
 		"a refusal too early":          {request{name: "d", wait: longWait, status: http.StatusConflict, code: "busy", retry: true}, "before the wait"},

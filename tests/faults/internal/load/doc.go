@@ -5,7 +5,7 @@
 // requests in flight for 1,000 accounts. A gate holds all requests back until all have
 // arrived. Then Redis is killed and restarted, twice.
 //
-// Each request must get an answer of the table of outcomes, not before its wait is over, and
+// Each request must get an answer of the table of refusals, not before its wait is over, and
 // a success only if its handler ran. No two handlers of an account overlap, and no payment
 // runs twice, unless a lease was lost. At the end no lock and no queue is left.
 //
