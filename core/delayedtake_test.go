@@ -49,4 +49,3 @@ func TestTakeThatArrivesAfterTheReleaseIsGivenBack(t *testing.T) {
 		})
 	}
 }
-
