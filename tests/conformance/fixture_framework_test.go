@@ -105,6 +105,7 @@ func frameworks() []*framework {
 		overNetHTTP(),
 		overGin(),
 		overEcho(),
+		overErrmux(),
 		overGRPCUnary(),
 		overGRPCStream(),
 		overGRPCBidi(),

@@ -53,14 +53,18 @@ func serveNetHTTP(t *testing.T, locks *core.Locker, r route) server {
 	})))
 	mux := http.NewServeMux()
 	mux.Handle(groupPath+"/", stack(r.group, group))
-	var h http.Handler = mux
+	return serveHTTP(t, outside(r, mux))
+}
+
+// outside wraps the mux of a route in what is outside of all locks.
+func outside(r route, h http.Handler) http.Handler {
 	if r.outer != nil {
 		h = around(r.outer, h)
 	}
 	if r.recovers {
 		h = recovering(h)
 	}
-	return serveHTTP(t, h)
+	return h
 }
 
 // around wraps a handler in a middleware of the case.
@@ -124,16 +128,21 @@ func netHTTPEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(paymentsPath, h)
 	mux.Handle(refundsPath, h)
-	var outer http.Handler = mux
+	return outsideOf(e, mux)
+}
+
+// outsideOf wraps the mux of an endpoint in what is outside of Idempotent.
+func outsideOf(e endpoint, h http.Handler) http.Handler {
+	mux := h
 	if e.outer != nil {
-		outer = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if e.outer(w, r) {
 				mux.ServeHTTP(w, r)
 			}
 		})
 	}
 	if e.recovers {
-		outer = recovering(outer)
+		h = recovering(h)
 	}
-	return outer
+	return h
 }
