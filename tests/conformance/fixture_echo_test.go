@@ -129,11 +129,19 @@ func echoEndpoint(locks *core.Locker, e endpoint) http.Handler {
 		})
 	}
 	server.Use(echolock.Idempotent(locks, echoIdempotency.key(e), echoIdempotency.options(e)...))
+	if e.inside != nil {
+		server.Use(echolock.Idempotent(locks, echoIdempotency.user, needless))
+		server.Use(echolock.Middleware(locks, ofEcho.lockKey(*e.inside), ofEcho.options(*e.inside)...))
+	}
 	h := func(c echo.Context) (err error) {
 		attempt, _ := core.AttemptFromContext(c.Request().Context())
 		e.handler(invocation{
 			ResponseWriter: c.Response(), r: c.Request(), attempt: attempt,
-			fail: func(status int) { err = echo.NewHTTPError(status, "failed") },
+			fail: func(status int, cause error) {
+				if err = cause; status != 0 {
+					err = echo.NewHTTPError(status, "failed").SetInternal(cause)
+				}
+			},
 			bare: func(status int) { err = c.NoContent(status) },
 		})
 		return err

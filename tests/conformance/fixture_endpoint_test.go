@@ -8,7 +8,7 @@ import (
 )
 
 // An endpoint is an idempotent endpoint on an HTTP framework, for all methods on two routes.
-// From the outside inwards: recovery, outer, Idempotent, the handler.
+// From the outside inwards: recovery, outer, Idempotent, inside, the handler.
 type endpoint struct {
 	recovers bool
 	// outer is a middleware of the scenario, or nil. If it returns false, it has answered.
@@ -22,6 +22,8 @@ type endpoint struct {
 	tenants bool
 	options []core.Option
 	own     ownOptions
+	// inside is a lock behind an Idempotent that needs no key; nil: neither.
+	inside  *lock
 	handler func(t invocation)
 }
 
@@ -51,8 +53,9 @@ type invocation struct {
 	http.ResponseWriter
 	r       *http.Request
 	attempt *core.Attempt
-	// fail returns an error in the way of the framework's handlers.
-	fail func(status int)
+	// fail returns an error in the way of the framework's handlers: one with a status, or the bare
+	// cause if that is 0.
+	fail func(status int, cause error)
 	// bare answers with a status only.
 	bare func(status int)
 }
@@ -63,6 +66,9 @@ type idempotency[R any] struct {
 	user    core.Key[R]
 	tenant  core.Key[R] // user, joined with the host
 }
+
+// needless is the option of an Idempotent whose requests need no key.
+var needless = core.WithOptionalKey("X-Never")
 
 // key returns the key of an endpoint.
 func (a idempotency[R]) key(e endpoint) core.Key[R] {

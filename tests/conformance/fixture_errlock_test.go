@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -75,18 +76,26 @@ func (c *errmuxCall) Refuse(text string) {
 
 // errmuxEndpoint wraps a handler.
 func errmuxEndpoint(locks *core.Locker, e endpoint) http.Handler {
-	once := errlock.Idempotent(locks, netHTTPIdempotency.key(e), netHTTPIdempotency.options(e)...)
+	around := []errmux.Middleware{errlock.Idempotent(locks, netHTTPIdempotency.key(e), netHTTPIdempotency.options(e)...)}
+	if e.inside != nil {
+		around = append(around, errlock.Idempotent(locks, netHTTPIdempotency.user, needless))
+		around = append(around, errlock.Middleware(locks, ofErrmux.lockKey(*e.inside), ofErrmux.options(*e.inside)...))
+	}
 	h := func(w http.ResponseWriter, r *http.Request) (err error) {
 		attempt, _ := core.AttemptFromContext(r.Context())
 		e.handler(invocation{
 			ResponseWriter: w, r: r, attempt: attempt,
-			fail: func(status int) { err = &errmux.Error{Status: status, Text: "failed"} },
+			fail: func(status int, cause error) {
+				if err = cause; status != 0 {
+					err = errors.Join(&errmux.Error{Status: status, Text: "failed"}, cause)
+				}
+			},
 			bare: w.WriteHeader,
 		})
 		return err
 	}
 	mux := &errmux.Mux{}
-	mux.Handle(paymentsPath, h, once)
-	mux.Handle(refundsPath, h, once)
+	mux.Handle(paymentsPath, h, around...)
+	mux.Handle(refundsPath, h, around...)
 	return outsideOf(e, mux)
 }

@@ -55,6 +55,8 @@ const (
 	writeLimits feature = "an http.Server with timeouts"
 	methods     feature = "methods that say whether a request only reads"
 	errorPath   feature = "an error path of the framework beside the answer"
+
+	returnedErrors feature = "handlers that give their framework an error"
 )
 
 // A server serves one route.

@@ -110,11 +110,19 @@ func ginEndpoint(locks *core.Locker, e endpoint) http.Handler {
 		})
 	}
 	engine.Use(ginlock.Idempotent(locks, ginIdempotency.key(e), ginIdempotency.options(e)...))
+	if e.inside != nil {
+		engine.Use(ginlock.Idempotent(locks, ginIdempotency.user, needless))
+		engine.Use(ginlock.Middleware(locks, ofGin.lockKey(*e.inside), ofGin.options(*e.inside)...))
+	}
 	h := func(c *gin.Context) {
 		attempt, _ := core.AttemptFromContext(c)
 		e.handler(invocation{
 			ResponseWriter: c.Writer, r: c.Request, attempt: attempt,
-			fail: func(status int) { _ = c.AbortWithError(status, errors.New("failed")) },
+			fail: func(status int, cause error) {
+				if _ = c.Error(errors.Join(errors.New("failed"), cause)); status != 0 {
+					c.AbortWithStatus(status)
+				}
+			},
 			bare: c.Status,
 		})
 	}

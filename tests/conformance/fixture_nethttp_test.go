@@ -12,10 +12,13 @@ import (
 
 func overNetHTTP() *framework {
 	return &framework{
-		name:      "nethttplock",
-		serve:     serveNetHTTP,
-		endpoint:  netHTTPEndpoint,
-		lacks:     map[feature]string{seenAnswers: "a lock does not replace the ResponseWriter"},
+		name:     "nethttplock",
+		serve:    serveNetHTTP,
+		endpoint: netHTTPEndpoint,
+		lacks: map[feature]string{
+			seenAnswers:    "a lock does not replace the ResponseWriter",
+			returnedErrors: "handlers return nothing",
+		},
 		row:       httpRow,
 		forbidden: outcome{status: http.StatusForbidden, code: "key_error"},
 		hooked:    outcome{status: http.StatusTeapot},
@@ -117,14 +120,19 @@ var netHTTPIdempotency = idempotency[*http.Request]{
 // netHTTPEndpoint wraps a handler.
 func netHTTPEndpoint(locks *core.Locker, e endpoint) http.Handler {
 	idempotent := nethttplock.Idempotent(locks, netHTTPIdempotency.key(e), netHTTPIdempotency.options(e)...)
-	h := idempotent(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		attempt, _ := core.AttemptFromContext(r.Context())
 		e.handler(invocation{
 			ResponseWriter: w, r: r, attempt: attempt,
-			fail: func(status int) { http.Error(w, "failed", status) },
+			fail: func(status int, _ error) { http.Error(w, "failed", status) },
 			bare: w.WriteHeader,
 		})
-	}))
+	})
+	if e.inside != nil {
+		h = nethttplock.Middleware(locks, netHTTP.lockKey(*e.inside), netHTTP.options(*e.inside)...)(h)
+		h = nethttplock.Idempotent(locks, netHTTPIdempotency.user, needless)(h)
+	}
+	h = idempotent(h)
 	mux := http.NewServeMux()
 	mux.Handle(paymentsPath, h)
 	mux.Handle(refundsPath, h)

@@ -40,7 +40,7 @@ func statusRows() []statusRow {
 	for _, status := range []int{499, 500, 502, 504, 520, 600, 999} {
 		uncertain[status], freed[status] = core.ErrOutcomeUnknown, errRuns
 	}
-	fail := func(t invocation, status int) { t.fail(status) }
+	fail := func(t invocation, status int) { t.fail(status, nil) }
 	bare := func(t invocation, status int) {
 		t.Header().Set("Location", "/payments/1")
 		t.bare(status)

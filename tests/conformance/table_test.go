@@ -115,6 +115,7 @@ func scenarios() []testCase {
 		headerScenarios(),
 		statusScenarios(),
 		endingScenarios(),
+		insideScenarios(),
 		streamScenarios(),
 		leaseScenarios(),
 		operatorScenarios(),

@@ -2,7 +2,6 @@
 package errmux
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -27,12 +26,11 @@ type Error struct {
 // Error returns the text.
 func (e *Error) Error() string { return e.Text }
 
-// StatusOf returns the status of an Error, or 0 for another error.
+// StatusOf returns the status of the Error in err, or 0 if there is none.
 func StatusOf(err error) int {
-	if own := new(Error); errors.As(err, &own) {
-		return own.Status
-	}
-	return 0
+	own := &Error{}
+	errors.As(err, &own)
+	return own.Status
 }
 
 // A Mux is an http.ServeMux for Handlers.
@@ -63,10 +61,7 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 		m.OnError(w, r, err)
 		return
 	}
-	status := cmp.Or(StatusOf(err), http.StatusInternalServerError)
-	text := http.StatusText(status)
-	if StatusOf(err) != 0 {
-		text = err.Error()
-	}
-	http.Error(w, text, status)
+	own := &Error{Status: http.StatusInternalServerError, Text: "failed"}
+	errors.As(err, &own)
+	http.Error(w, own.Text, own.Status)
 }

@@ -1,0 +1,69 @@
+package conformance
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// insideScenarios test what an adapter tells an attempt of its handler: what has become of the request
+// in middlewares between Idempotent and the handler, and the error that the handler gives to its
+// framework.
+func insideScenarios() []testCase {
+	return []testCase{
+		{"a refusal of a lock inside is never stored", everywhere, func(e *environment) { refusedInside(e, noHook) }},
+		{"a refusal of a lock inside by an error handler is never stored", everywhere, func(e *environment) { refusedInside(e, ownHook) }},
+		{"a failure of a handler behind a lock inside frees the key", everywhere, failsInside},
+		{"an error that says that time was over, with the status of an answer", returnedErrors, endsLate},
+		{"an error that says that a lease was lost", returnedErrors, losesAnotherLease},
+	}
+}
+
+// behindTheKey is a payment that needs the lock inside.
+func behindTheKey() httpRequest {
+	r := payment("inside")
+	r.header = http.Header{"X-Key": {theKey}}
+	return r
+}
+
+// The endpoint stores each status. So only what the adapter reports shows that nothing was done.
+func refusedInside(e *environment, h hook) {
+	s := e.serveEndpoint(endpoint{
+		inside: &lock{keys: []key{byHeader}, hook: h},
+		own:    ownOptions{stored: func(int) bool { return true }},
+	})
+	e.take(theKey)
+	if first := s.do(e.Context(), behindTheKey()); first.status/100 != 4 || s.runs.Load() != 0 {
+		e.Errorf("%d runs, and the answer is %+v", s.runs.Load(), first)
+	}
+	e.free(theKey)
+	s.replays(s.runsWith(http.StatusCreated, behindTheKey()), behindTheKey())
+}
+
+// Each middleware inside has to report that its handler has returned, and that the request has left.
+func failsInside(e *environment) {
+	s := e.serveEndpoint(endpoint{
+		inside:  &lock{keys: []key{byHeader}},
+		handler: func(t invocation) { t.WriteHeader(http.StatusServiceUnavailable) },
+	})
+	for range 2 {
+		s.runsWith(http.StatusServiceUnavailable, behindTheKey())
+	}
+}
+
+// What timed out may have taken effect.
+func endsLate(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) {
+		t.fail(http.StatusUnprocessableEntity, context.DeadlineExceeded)
+	}})
+	s.runsWith(http.StatusUnprocessableEntity, payment("late"))
+	s.refuses(core.ErrOutcomeUnknown, payment("late"))
+}
+
+// The lease of the attempt goes on.
+func losesAnotherLease(e *environment) {
+	s := e.serveEndpoint(endpoint{handler: func(t invocation) { t.fail(0, core.ErrLost) }})
+	s.wantRefused(core.ErrOutcomeUnknown, s.do(e.Context(), payment("lost")))
+	s.refuses(core.ErrOutcomeUnknown, payment("lost"))
+}
