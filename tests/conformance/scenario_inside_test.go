@@ -3,8 +3,10 @@ package conformance
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // insideScenarios test what an adapter tells an attempt of its handler: what has become of the request
@@ -16,7 +18,8 @@ func insideScenarios() []testCase {
 		{"a refusal of a lock inside by an error handler is never stored", everywhere, func(e *environment) { refusedInside(e, ownHook) }},
 		{"a failure of a handler behind a lock inside frees the key", everywhere, failsInside},
 		{"an error that says that time was over, with the status of an answer", returnedErrors, endsLate},
-		{"an error that says that a lease was lost", returnedErrors, losesAnotherLease},
+		{"an error of the context of a lock inside that was lost", returnedErrors, losesLockInside},
+		{"an error of another lease that was lost", returnedErrors, losesAnotherLease},
 	}
 }
 
@@ -61,9 +64,25 @@ func endsLate(e *environment) {
 	s.refuses(core.ErrOutcomeUnknown, payment("late"))
 }
 
-// The lease of the attempt goes on.
+// The lease of the attempt goes on in both cases, and the handler gives no answer of its own.
+func losesLockInside(e *environment) {
+	s := e.serveEndpoint(endpoint{
+		inside: &lock{keys: []key{byHeader}, options: []core.Option{core.WithMaxHold(time.Millisecond)}},
+		handler: func(t invocation) {
+			suite.ReceiveAnywhere(e.T, "the lock inside is lost", t.r.Context().Done())
+			t.fail(0, t.r.Context().Err())
+		},
+	})
+	s.endsUnknown()
+}
+
 func losesAnotherLease(e *environment) {
-	s := e.serveEndpoint(endpoint{handler: func(t invocation) { t.fail(0, core.ErrLost) }})
-	s.wantRefused(core.ErrOutcomeUnknown, s.do(e.Context(), payment("lost")))
-	s.refuses(core.ErrOutcomeUnknown, payment("lost"))
+	e.serveEndpoint(endpoint{handler: func(t invocation) { t.fail(0, core.ErrLost) }}).endsUnknown()
+}
+
+// endsUnknown fails the test unless a request and its copy are refused as unknown after one run.
+func (s *service) endsUnknown() {
+	s.Helper()
+	s.wantRefused(core.ErrOutcomeUnknown, s.do(s.Context(), behindTheKey()))
+	s.refuses(core.ErrOutcomeUnknown, behindTheKey())
 }
