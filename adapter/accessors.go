@@ -3,8 +3,8 @@ package adapter
 import "net/http"
 
 // Accessors say how an adapter reads the requests of its HTTP framework. NetHTTP makes those of a
-// framework on net/http. Each of them is called at most once for a request, and must be safe for
-// concurrent use.
+// framework on net/http. All of them are required, and must be safe for concurrent use. Each except
+// Header is called at most once for a request.
 type Accessors[R any] struct {
 	Method func(R) string
 	// Pattern returns the part of the route that the program has written, for warnings. It is "" if

@@ -36,7 +36,13 @@ func NewIdempotentRPC[R any](
 		return nil, err
 	}
 	set := bridge.SettingsOf(l)
-	m := &IdempotentRPC[R]{locker: l, key: bind(l, key), rpc: rpc, optionalKey: set.OptionalKey, unknown: rpc.Unknown(l), stored: rpc.Stored(l)}
+	m := &IdempotentRPC[R]{locker: l, key: bind(l, key), rpc: rpc, optionalKey: set.OptionalKey}
+	if rpc.Unknown != nil {
+		m.unknown = rpc.Unknown(l)
+	}
+	if rpc.Stored != nil {
+		m.stored = rpc.Stored(l)
+	}
 	if m.stored == nil {
 		m.stored = deterministic
 	}

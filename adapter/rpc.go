@@ -9,7 +9,7 @@ import (
 )
 
 // An RPC says how an adapter reads the calls of its RPC framework, and how the framework sends
-// errors. Each function must be safe for concurrent use.
+// errors. Each function is required, except the last two, and must be safe for concurrent use.
 type RPC[R any] struct {
 	// Method returns the full method of a call: "/pkg.Service/Method".
 	Method func(R) string
@@ -29,7 +29,8 @@ type RPC[R any] struct {
 	Refuse func(why, cause error) error
 
 	// Stored and Unknown return the functions of the adapter's own options that a Locker has: which
-	// codes are stored, and which failures leave the outcome unknown. nil is the default.
+	// codes are stored, and which failures leave the outcome unknown. nil is the default, in both places:
+	// for an adapter without such options, and for a Locker on which they are not set.
 	Stored  func(*core.Locker) func(code uint32) bool
 	Unknown func(*core.Locker) func(RPCFailure) bool
 }
