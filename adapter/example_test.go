@@ -289,12 +289,12 @@ func ExamplePathKey() {
 
 // A key of nethttplock, for a framework whose request contains that of net/http.
 func ExampleConvert() {
-	type context struct{ Request *http.Request }
-	header := func(name string) core.Key[*context] {
-		return adapter.Convert(nethttplock.Header(name), func(c *context) *http.Request { return c.Request })
+	type Context struct{ Request *http.Request }
+	header := func(name string) core.Key[*Context] {
+		return adapter.Convert(nethttplock.Header(name), func(c *Context) *http.Request { return c.Request })
 	}
 
-	c := &context{httptest.NewRequest("GET", "/", nil)} //nolint:noctx // no request is sent
+	c := &Context{httptest.NewRequest("GET", "/", nil)} //nolint:noctx // no request is sent
 	c.Request.Header.Set("Tenant", "acme")
 	key, err := header("Tenant").Read(c)
 	fmt.Println(key.Raw(), err)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -54,8 +55,8 @@ func TestEachBlockCompiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Tests of the modules tests/bench and tests/otel check these.
-	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool { return b.Prelude == "peers" || b.Prelude == "otel" })
+	// Tests of the modules tests/bench and tests/otel check the first two, and TestExamplesAreThoseOfTheFiles the last.
+	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool { return slices.Contains([]string{"peers", "otel", "example"}, b.Prelude) })
 	preludeOf := map[string]string{"Gin": "gin", "Echo": "echo", "gRPC": "grpc", "none": "http"}
 	rows := frameworkRow.FindAllStringSubmatch(read(t, "README.md"), -1)
 	for _, row := range rows {
@@ -66,5 +67,30 @@ func TestEachBlockCompiles(t *testing.T) {
 	}
 	for _, finding := range check(t, blocks) {
 		t.Error(finding)
+	}
+}
+
+// A block with the prelude example is a part of a file that is compiled and tested, apart from its indentation.
+func TestExamplesAreThoseOfTheFiles(t *testing.T) {
+	blocks, err := docs.Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := func(text string) string { return regexp.MustCompile(`(?m)^\t+`).ReplaceAllString("\n"+text, "") }
+	texts, found := "", 0
+	for _, file := range []string{"error.go", "idempotent.go", "lock.go"} {
+		texts += flat(read(t, "examples/adapter/errlock/"+file))
+	}
+	texts += flat(read(t, "adapter/example_test.go")) + flat(read(t, "tests/conformance/fixture_errlock_test.go"))
+	for _, b := range blocks {
+		if b.Prelude != "example" {
+			continue
+		}
+		if found++; !strings.Contains(texts, flat(b.Text)) {
+			t.Errorf("%s:%d: no example has this text", b.Page, b.Line)
+		}
+	}
+	if found < 9 {
+		t.Errorf("found only %d examples", found)
 	}
 }
