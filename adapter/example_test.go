@@ -332,16 +332,15 @@ func ExampleBodyKey() {
 	// 42 <nil>
 }
 
-// A setting is an option that needs a type of the framework. No other adapter accepts it.
+// A setting is an option that needs a type of the framework, here one that a function WithErrorHandler
+// of the adapter returns. No other adapter accepts it.
 func ExampleNewSetting() {
 	locks, stop := exampleLocker()
 	defer stop()
 
 	errorHandler := adapter.NewSetting[func(*page, error)](self, "WithErrorHandler", adapter.ForAll)
-	withErrorHandler := func(handle func(*page, error)) core.Option { return errorHandler.Option(handle) }
-
 	key := core.Getter(func(p *page) string { return p.path })
-	opts := []core.Option{withErrorHandler(func(_ *page, err error) { fmt.Println("refused:", err) })}
+	opts := []core.Option{errorHandler.Option(func(_ *page, err error) { fmt.Println("refused:", err) })}
 	lock := adapter.Must(adapter.NewLock(self, "Middleware", locks, key, opts))
 	if handle, isSet := errorHandler.Value(lock.Locker()); isSet {
 		handle(&page{}, core.ErrBusy)

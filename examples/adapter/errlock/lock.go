@@ -20,24 +20,19 @@ func Middleware(l *core.Locker, key Key, opts ...core.Option) errmux.Middleware 
 				refuse(w, r, err, onError, entry)
 				return nil
 			}
-			return answerLoss(w, entry, serve(w, r, entry, next))
+			return serve(w, r, entry, next)
 		}
 	}
 }
 
-// serve runs the handler of a request that has entered a middleware.
+// serve runs the handler of a request that has entered a middleware. It answers for a handler that has
+// failed because its lock was lost. Behind an Idempotent, that one answers.
 func serve(w http.ResponseWriter, r *http.Request, entry adapter.Entry, next errmux.Handler) error {
 	running := entry.Request(r)
 	defer adapter.CopyForm(running, r)
 	err := next(w, running)
 	entry.Returned()
-	return err
-}
-
-// answerLoss answers for a handler that has failed because its lock was lost. Behind an Idempotent,
-// that one answers.
-func answerLoss(w http.ResponseWriter, entry adapter.Entry, err error) error {
-	loss := lossOf(entry.Context(), err)
+	loss := lossOf(running.Context(), err)
 	switch {
 	case loss == nil:
 		return err
