@@ -34,6 +34,8 @@ func NewLock[R any](n Name, middleware string, l *core.Locker, key core.Key[R], 
 		return nil, err
 	case about.NeedsWait && bridge.FactsOf(l).MaxWait == 0:
 		return nil, n.Errorf("SharedWhen needs core.WithWait above 0: without it, reads can refuse a write for ever")
+	case bridge.CheckLimits(l, key) != nil:
+		return nil, n.Errorf("%w", bridge.CheckLimits(l, key))
 	case !about.ReadsBody && slices.ContainsFunc(opts, limitsBody):
 		return nil, n.Errorf("core.WithMaxBody has no effect on %s, whose key does not read the body: leave it out", middleware)
 	}

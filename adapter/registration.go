@@ -26,7 +26,7 @@ func idempotentView[R any](
 	switch about := bridge.AboutOf(key); {
 	case about.Several:
 		return nil, n.Errorf("%s has one key: to lock several keys of core.All, put a middleware that locks behind it", middleware)
-	case about.HasLimit:
+	case len(about.Limits) > 0:
 		return nil, n.Errorf("%s needs a key without Permits and Shared: a request has its key alone", middleware)
 	}
 	l, err := view(n, middleware, kind, l, opts)

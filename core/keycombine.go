@@ -22,7 +22,7 @@ import (
 // keys (All).
 func Join[R any](parts ...Key[R]) Key[R] {
 	about, nodes := combined("Join", parts)
-	must(!about.HasLimit, "Join: a part has Permits or Shared: call them on what Join returns")
+	must(len(about.Limits) == 0, "Join: a part has Permits or Shared: call them on what Join returns")
 	return keyOf(about, func(env bridge.Env, r R) (lockKey, error) {
 		var joined strings.Builder
 		for _, part := range nodes {
@@ -144,7 +144,7 @@ func combined[R any](function string, keys []Key[R]) (about bridge.About, nodes 
 		must(key.node.All == nil || function == "All" || function == "Switch", function+": a part is several keys of All")
 		about.Tags = append(about.Tags, of.Tags...)
 		about.NeedsWait = about.NeedsWait || of.NeedsWait
-		about.HasLimit = about.HasLimit || of.HasLimit
+		about.Limits = append(about.Limits, of.Limits...)
 		about.ReadsBody = about.ReadsBody || of.ReadsBody
 		texts[i], nodes = of.Text, append(nodes, key.node)
 	}

@@ -37,6 +37,16 @@ func (s *settings) checkKeyLimit(limit engine.Limit) error {
 	return nil
 }
 
+// checkLimits refuses the limits that a key may have, before there is a request.
+func (s *settings) checkLimits(limits []int) error {
+	for _, limit := range limits {
+		if why := s.whyNotShared(engine.Limit(limit)); why != "" {
+			return errors.New(nameOfLimit(engine.Limit(limit)) + ": " + why)
+		}
+	}
+	return nil
+}
+
 // whyNotShared returns why a lease with the limit cannot have the settings, or "".
 func (s *settings) whyNotShared(limit engine.Limit) string {
 	switch {

@@ -22,14 +22,14 @@ import (
 // Locker. An n below 1 or above 999,999,999 panics.
 func (k Key[R]) Permits(n int) Key[R] {
 	must(isPermits(n), fmt.Sprintf("Permits: %d is not from 1 to %d", n, engine.MaxLimit))
-	return k.limited("Permits", strconv.Itoa(n), false, func(R) engine.Limit { return engine.Limit(n) })
+	return k.limited("Permits", strconv.Itoa(n), engine.Limit(n), false, func(R) engine.Limit { return engine.Limit(n) })
 }
 
 // Shared lets any number of requests hold the key at the same time, except beside a request
 // that locks the key without Shared: the lock of readers and writers. Requests with Shared are
 // the readers. See WithShared, which does the same for Lock and Do.
 func (k Key[R]) Shared() Key[R] {
-	return k.limited("Shared", "", false, func(R) engine.Limit { return engine.Unlimited })
+	return k.limited("Shared", "", engine.Unlimited, false, func(R) engine.Limit { return engine.Unlimited })
 }
 
 // SharedWhen is Shared for the requests for which the condition is true. All other requests lock
@@ -43,7 +43,7 @@ func (k Key[R]) Shared() Key[R] {
 // refuses the request. A nil condition panics.
 func (k Key[R]) SharedWhen(condition func(R) bool) Key[R] {
 	must(condition != nil, "SharedWhen needs a condition")
-	return k.limited("SharedWhen", functionOf(condition), true, func(r R) engine.Limit {
+	return k.limited("SharedWhen", functionOf(condition), engine.Unlimited, true, func(r R) engine.Limit {
 		if condition(r) {
 			return engine.Unlimited
 		}
@@ -51,15 +51,15 @@ func (k Key[R]) SharedWhen(condition func(R) bool) Key[R] {
 	})
 }
 
-// limited sets the limit of the key.
-func (k Key[R]) limited(method, arguments string, needsWait bool, limit func(R) engine.Limit) Key[R] {
+// limited sets the limit of the key: for each request the shared one, or else Exclusive.
+func (k Key[R]) limited(method, arguments string, shared engine.Limit, needsWait bool, limit func(R) engine.Limit) Key[R] {
 	return k.each(method, func(node bridge.Node[R]) bridge.Node[R] {
 		limited := Key[R]{node}.with(method, arguments, func(r R, key lockKey) lockKey {
 			key.Limit, key.HasLimit = int(limit(r)), true
 			return key
 		}).node
 		// The About is new: with has copied it, so that the key from which this one is made stays as it is.
-		limited.About.HasLimit, limited.About.NeedsWait = true, needsWait
+		limited.About.NeedsWait, limited.About.Limits = needsWait, []int{int(shared)}
 		return limited
 	})
 }

@@ -12,7 +12,7 @@ import (
 // the whole key of a lock.
 func CheckSource[R any](key core.Key[R], isWhole bool) error {
 	switch about := bridge.AboutOf(key); {
-	case about.HasLimit && !isWhole:
+	case len(about.Limits) > 0 && !isWhole:
 		return errors.New("the source has Permits or Shared, which only the whole key of a lock may have")
 	case about.Several:
 		return errors.New("the source is several keys of core.All: declare several locks")

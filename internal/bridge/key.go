@@ -37,7 +37,7 @@ type About struct {
 	Call, Part string
 	Tags       []any // of adapter.Tag, those of the parts included
 	NeedsWait  bool  // it has SharedWhen
-	HasLimit   bool  // it has Permits, Shared or SharedWhen
+	Limits     []int // of Permits, Shared and SharedWhen, except that of a request that locks the key alone
 	ReadsBody  bool
 	Several    bool // it is several keys of All
 }
@@ -63,6 +63,9 @@ var (
 	KeyOf func(like, node any) (key any)
 	// AboutOf returns what a core.Key reads, or nil for the zero Key.
 	AboutOf func(key any) *About
+	// CheckLimits returns the error with which a *core.Locker refuses each request with one of the
+	// Limits of a core.Key, or nil.
+	CheckLimits func(locker, key any) error
 	// Bind returns the *Bound[R] of a *core.Locker and a core.Key[R].
 	Bind func(locker, key any) (bound any)
 	// DescribeError returns the error of reading a request as that of a key with this description.
