@@ -33,10 +33,10 @@ func ofLocks[I any](
 		key, settings, err := m.Lock(l)
 		panicIf(err)
 		options := withSettings(opts, settings)
-		made[m.FullMethod()] = interceptor(l, key, options...)
 		view := l.With(options...)
 		panicIn(name, protomsg.CheckLocker(view))
-		panicIf(m.CheckLock(view))
+		panicIf(m.CheckLock(view)) // before the interceptor, which refuses the same and does not name the rule
+		made[m.FullMethod()] = interceptor(l, key, options...)
 	}
 	return made
 }
