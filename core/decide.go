@@ -6,10 +6,10 @@ package core
 //		attempt.Decide(core.EndUnknown)
 //	}
 //
-// The last call before the handler returns counts, before the options WithUnknown and
-// WithStored, which choose by the answer. Exception: after EndUnknown, and after another ending than
-// EndAbort that came behind an EndNoEffect, the request may have taken effect, and an EndNoEffect
-// counts as EndUndecided, as in a handler that a middleware runs again. On a nil Attempt, Decide
+// The last call before the handler returns counts. It takes precedence over WithUnknown and
+// WithStored. Exception: once EndUnknown was decided, or another ending than EndAbort followed
+// an EndNoEffect, the request may have taken effect. Then a later EndNoEffect counts as
+// EndUndecided. So it does in a handler that a middleware runs again. On a nil Attempt, Decide
 // does nothing.
 //
 // The decision also counts if the handler panics or ends its goroutine:

@@ -17,20 +17,24 @@ import (
 //	key, err := core.EndpointKey("", "/bank.Bank/Transfer", "ada", "8e03978e-40d5-43e8") // gRPC
 //
 // method is the method of the HTTP request, and route the route as the framework reports it: the
-// pattern of net/http, the path of Gin and Echo as it was registered, the full method of an RPC.
+// pattern exactly as the mux of net/http got it, with its method, or the path as Gin and Echo got
+// it, or the full method of an RPC. EndpointKey cannot check the route and the parts: with another
+// one, ReadRecord and Resolve return ErrNotFound, although the request may have happened.
+//
 // If a pattern of net/http has a method, method may be "". A pattern of net/http that ends in a
 // slash is followed by a space and the path. A prefix that http.StripPrefix has removed stands
 // directly before the route; then method is needed.
 //
 // parts are the values that the Key read from the request: one value, or one for each argument of
-// Join, in that order. An Idempotency-Key may have its quotes, as the client sent it. For a Key
-// with Named around one value, the part is the name, a colon and the value; for Hashed and HMAC, it
-// is the digest. For a Join with a name, the only part is the name, a colon and the joined key. The
-// log line of an unknown outcome has the whole key, so that EndpointKey is not needed there.
+// Join, in that order. A part in double quotes is read as a quoted Idempotency-Key, whichever part
+// it is, and counts without its quotes. For a Key with Named around one value, the part is the
+// name, a colon and the value; for Hashed and HMAC, it is the digest. For a Join with a name, the
+// only part is the name, a colon and the joined key.
 //
-// The result is a digest. So the client's key cannot be read by accident in Redis, and the
-// same key on two endpoints makes two keys. The error says which argument is wrong. It is ErrNoKey
-// for an empty part, and ErrInvalidKey for a malformed Idempotency-Key.
+// The result is a digest, which the log line of an unknown outcome has in full. So the client's key
+// cannot be read by accident in Redis, and the same key on two endpoints makes two keys. The error
+// says which argument is wrong. It is ErrNoKey for an empty part, and ErrInvalidKey for a malformed
+// Idempotency-Key.
 func EndpointKey(method, route string, parts ...string) (string, error) {
 	if own, _, found := strings.Cut(route, " "); found && !strings.Contains(own, "/") {
 		if method != "" && !strings.EqualFold(method, own) {

@@ -14,7 +14,8 @@ import (
 //
 //	ctx, release, err := core.Enter(r.Context(), locks, r, key)
 //	if err != nil {
-//		// answer by core.RefusalOf(err)
+//		answer(w, err) // by core.RefusalOf(err)
+//		return
 //	}
 //	defer release()
 //
@@ -24,8 +25,8 @@ import (
 // ctx has ended. It is never nil. It may be called more than once, from any goroutine.
 //
 // A key that returns ErrSkip takes no lock. If no key takes a lock, or if Redis is unavailable and
-// WithFailOpen is on, the request runs without a lock. In each of these cases, LeasesFromContext
-// returns one entry for each key of All.
+// WithFailOpen is on, the request runs without a lock. Then all leases of LeasesFromContext are
+// nil, one for each key of All.
 //
 // The error is an error of Lock, ErrBodyTooLarge, or the error of a key. With an error no key is
 // locked. Enter panics for the zero Key.

@@ -73,7 +73,9 @@ var (
 	ErrUnreplayable = errors.New("reqlock: completed, answer not replayable")
 
 	// ErrNotFound says that Redis has no record of an idempotent request: it has not
-	// begun, was aborted, or its record has expired.
+	// begun, was aborted, its record has expired, or the key is not that of the request. So
+	// do not conclude that the request did not happen: EndpointKey cannot check the route
+	// and the parts.
 	ErrNotFound = errors.New("reqlock: no record of the request")
 	// ErrChanged says that Resolve has changed nothing, because the request is no longer as
 	// the operator saw it: another attempt has begun, or the outcome is known. Call ReadRecord

@@ -79,7 +79,9 @@ func (l *Lease) ValidUntil() time.Time {
 // the context that was given to Lock. That of an Attempt's lease has only the values of that
 // context: see WithClientCancel. It is cancelled
 //
-//   - with the cause ErrLost before the lease can end in Redis,
+//   - with the cause ErrLost before the TTL of the lease ends in Redis,
+//   - with the cause ErrLost if Redis has lost the key, by a deletion, an eviction or a
+//     failover: only the next renewal detects it, up to a third of the TTL later,
 //   - with the cause ErrMaxHold or ErrClosed,
 //   - when the lease is released.
 //

@@ -51,9 +51,9 @@ func WithTTL(ttl time.Duration) Option {
 
 // WithWait sets how long to wait for a lock that is held. It is at least 1 ms, or 0 not to
 // wait. If not set, callers of Lock, LockAll, Do and DoAll wait until their context ends, and
-// Enter and the middlewares do not wait. Round a wait that is computed, such as what is left
-// of a deadline, up to 1 ms. If the wait ends before the first reply of Redis, the error is
-// ErrUnavailable, because it is unknown whether the key is held.
+// Enter, Begin and the middlewares do not wait. TryLock never waits. Round a wait that is
+// computed, such as what is left of a deadline, up to 1 ms. If the wait ends before the first
+// reply of Redis, the error is ErrUnavailable, because it is unknown whether the key is held.
 //
 // Make the wait of a middleware shorter than the WriteTimeout and the ReadTimeout of its
 // http.Server, which run on while a request waits. Otherwise a request that has waited too

@@ -75,10 +75,15 @@ func WithStored(stored func(status int) bool) Option {
 }
 
 // WithUnknown sets which failures leave the outcome of a request unknown, so that copies are
-// refused with ErrOutcomeUnknown. The default is a panic, an error that a middleware outside
-// renders and that has no status, a failure by a timeout (Gin and Echo) or after the body broke
-// off, and the status 499 and those from 500 except 501, 503 and 511, unless WithStored stores
-// them. All others free the key or are stored: see WithStored. WithRerunUnknown can let copies run
+// refused with ErrOutcomeUnknown. The default:
+//
+//   - a panic;
+//   - the status 499 and those from 500 except 501, 503 and 511, unless WithStored stores them;
+//   - an error without a status that a middleware outside renders;
+//   - a failure by a timeout (Gin and Echo);
+//   - a failure after the body broke off
+//
+// All others free the key or are stored: see WithStored. WithRerunUnknown can let copies run
 // instead.
 //
 // unknown is called for a handler that has decided nothing (Attempt.Decide), and that has
@@ -100,11 +105,11 @@ func WithUnknown(unknown func(Failure) bool) Option {
 }
 
 // WithReplayedHeaders names more headers of the answer to replay: none if not set. The names of
-// several options add up. A page lists [the headers that are always replayed]. Cookies, dates and
-// other headers of one exchange are never replayed: Idempotent panics for their names. The option
-// has an effect on the Idempotent of HTTP adapters only. All others refuse it.
-//
-// [the headers that are always replayed]: https://github.com/reqlock/reqlock/blob/main/docs/replays.md#what-a-copy-gets
+// several options add up. These are always replayed: Content-Type, Content-Language,
+// Content-Encoding, Content-Disposition, Content-Range, X-Content-Type-Options, Location,
+// Content-Location, ETag, Last-Modified, Link, Retry-After and Allow. Cookies, dates and other
+// headers of one exchange are never replayed: Idempotent panics for their names. The option has an
+// effect on the Idempotent of HTTP adapters only. All others refuse it.
 func WithReplayedHeaders(names ...string) Option {
 	return ofHTTP("WithReplayedHeaders", "leave it out, because %s replays metadata without it", func(s *bridge.Settings) error {
 		if len(names) == 0 {

@@ -43,8 +43,9 @@ func WithCommandTimeout(d time.Duration) Option {
 //
 // Callers that wait already keep their place. A lease still passes to the waiters of its own
 // process, and new callers may join them. Exception: the lease cannot pass without a command.
-// Its holder has extended it or has WithMinHold, less than a third of the caller's TTL is left,
-// or the caller wants a longer TTL, no renewal, or a fencing number that is not there. With
+// That is so if its holder has extended it or has WithMinHold, if less than a third of the
+// caller's TTL is left, or if the caller wants a longer TTL, no renewal, or a fencing number that
+// is not there. With
 // WithFailOpen a caller still sends a command, and runs without the lock only after that has
 // failed.
 //

@@ -99,10 +99,12 @@ var recordStates = [...]RecordState{
 // an operator calls Resolve, ReadRecord says which attempt is concerned. The key is the argument
 // of Begin: EndpointKey makes it from what a client sent, and the event OutcomeUnknown has it.
 //
-// The error is an *Error of the kind ErrNotFound if Redis has no record of the request: it
-// has not begun, was aborted, or its record has expired. Otherwise it is one of Lock's kinds
-// for a key that cannot be used, or ErrUnavailable. If ctx ended before Redis replied, it is
-// also ctx's error. On a Locker of NewQuorum it is errors.ErrUnsupported.
+// The error is an *Error of the kind ErrNotFound if Redis has no record of the request: it has not
+// begun, was aborted, its record has expired, or the key is not that of the request. EndpointKey
+// cannot check the route and the parts, so do not conclude that the request did not happen.
+// Otherwise it is one of Lock's kinds for a key that cannot be used, or ErrUnavailable. If ctx
+// ended before Redis replied, it is also ctx's error. On a Locker of NewQuorum it is
+// errors.ErrUnsupported.
 func (l *Locker) ReadRecord(ctx context.Context, key string) (Record, error) {
 	if !l.backend.keepsRecords() {
 		return Record{}, errNoRecords

@@ -74,6 +74,28 @@ var refusals = [...]struct {
 // RefusalOf returns the answer to a request that was refused with err, and true if err is an
 // error of reqlock. It returns false for nil, for ErrSkip, and for all errors of other packages.
 //
+//	Code                    HTTP  gRPC                 error
+//	busy                    409   ABORTED              ErrBusy
+//	wait_timeout            409   ABORTED              ErrWaitTimeout
+//	queue_full              429   RESOURCE_EXHAUSTED   ErrQueueFull
+//	overloaded              503   RESOURCE_EXHAUSTED   ErrOverloaded
+//	no_key                  400   INVALID_ARGUMENT     ErrNoKey
+//	invalid_key             400   INVALID_ARGUMENT     ErrInvalidKey
+//	body_too_large          413   RESOURCE_EXHAUSTED   ErrBodyTooLarge
+//	key_error               500   INTERNAL             another error of a key; HTTP: see KeyOf
+//	mismatch                422   FAILED_PRECONDITION  ErrMismatch
+//	outcome_unknown         409   FAILED_PRECONDITION  ErrOutcomeUnknown
+//	completed_unreplayable  409   ALREADY_EXISTS       ErrUnreplayable
+//	not_found               404   NOT_FOUND            ErrNotFound
+//	changed                 409   ABORTED              ErrChanged
+//	upgrade                 500   INTERNAL             ErrUpgrade
+//	hidden_lease            500   INTERNAL             ErrHiddenLease
+//	closing                 503   UNAVAILABLE          ErrClosed
+//	unavailable             503   UNAVAILABLE          ErrUnavailable
+//	deadline                503   DEADLINE_EXCEEDED    the deadline of ctx ended the wait
+//	canceled                499   CANCELED             the end of ctx ended the wait
+//	lease_lost              500   UNKNOWN              ErrLost and ErrMaxHold: see below
+//
 // The causes with which the context of a lease ends are no refusals: the handler ran, and may
 // have taken effect in part. The code of ErrLost, ErrMaxHold and of an ErrClosed outside of
 // an *Error is "lease_lost", also beside a refusal. It has no RetryAfter.

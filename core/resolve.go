@@ -48,13 +48,13 @@ func Answered(answer Answer) Resolution { return Resolution{answered, answer} }
 // record only if it is still that of this attempt, and its outcome is still unknown.
 //
 // After Done and Answered, copies of the request get what Resolution says, for the time of
-// WithRetention from now on. Other requests with the key still get ErrMismatch. If the
-// process of the attempt was only cut off, its commit is refused with ErrLost. Exception:
-// after NotDone, the commit is accepted if Redis has lost the record, or, with WithRerunUnknown, if a later
-// attempt had been aborted before. A refused commit shows
-// that the request did take effect, so before NotDone, find out that the process has ended. A
-// repeated call with the same arguments returns nil, except that a repeated NotDone returns
-// ErrNotFound, or ErrChanged if another attempt has begun.
+// WithRetention of this Locker from now on. Other requests with the key still get ErrMismatch.
+// If the process of the attempt was only cut off, its commit is refused with ErrLost. Exception:
+// after NotDone, the commit is accepted if Redis has lost the record, or, with WithRerunUnknown,
+// if a later attempt had been aborted before. A refused commit shows that the request did take
+// effect, so before NotDone, find out that the process has ended. A repeated call with the same
+// arguments returns nil, except that a repeated NotDone returns ErrNotFound, or ErrChanged if
+// another attempt has begun.
 //
 // NotDone and Done also end the state StateDamaged. Such a record may lack the fingerprint, so
 // after Done each request with the key is a copy, and Answered gets ErrChanged.

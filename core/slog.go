@@ -14,7 +14,7 @@ import (
 // at warning level.
 //
 // Keys appear as digests. The line of an unknown outcome, and that of the end of a commit that
-// went on, also have endpoint_key, the whole key of EventKey.EndpointKey, for ReadRecord and Resolve.
+// went on, also have endpoint_key, the digest of EndpointKey in full, for ReadRecord and Resolve.
 //
 // The logger gets the context of the event: see Event.Context. So a handler that reads the
 // trace of a context writes it into the line.

@@ -60,7 +60,7 @@ func optionsOf(t *testing.T, name string) map[string]string {
 				kind = selected.Sel
 			}
 			if kind, ok := kind.(*ast.Ident); ok && kind.Name == "Option" {
-				found[f.Name.Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+				found[f.Name.Name] = strings.ReplaceAll(strings.Join(strings.Fields(f.Doc.Text()), " "), "; - ", "; ") // of a list, too
 			}
 		}
 	}
