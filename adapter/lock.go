@@ -18,8 +18,8 @@ type Lock[R any] struct {
 
 // NewLock checks the arguments of a middleware. middleware is its name in errors, and n that of its
 // package. The error says which argument is wrong: a nil Locker, a zero Key, an option that is
-// invalid, belongs to another adapter or has no effect on a lock, and SharedWhen without
-// core.WithWait above 0.
+// invalid, belongs to another adapter or has no effect on a lock, SharedWhen without
+// core.WithWait above 0, and Permits or Shared that the Locker refuses: see core.WithPermits.
 //
 // For core.WithCaller, NewLock remembers the code that called the package of its caller.
 func NewLock[R any](n Name, middleware string, l *core.Locker, key core.Key[R], opts []core.Option) (*Lock[R], error) {

@@ -63,14 +63,19 @@ func First[R any](choices ...Key[R]) Key[R] {
 	})
 }
 
-// All locks several keys for one request, such as both accounts of a transfer. The request holds
-// all of them, or none. They are taken in a fixed order that does not depend on the order of the
-// arguments, so a transfer from a to b and a transfer from b to a do not deadlock. One wait covers
-// all. Equal keys are locked once. LeasesFromContext returns their leases in the order of the
-// arguments; a key that returns ErrSkip takes no lock, and its lease is nil.
+// All locks several keys for one request, such as both accounts of a transfer. The handler runs
+// with all of them, or not at all. They are taken one after the other, in byte order of the written
+// keys (see Named and Join), whatever the order of the arguments is. So a transfer from a to b and
+// a transfer from b to a do not deadlock. While a request waits for one key, and for a moment when
+// it is refused, it holds the keys before it, and their permits. So give the key that many requests
+// share a name that sorts last. One wait covers all keys. Equal keys are locked once.
+// LeasesFromContext returns their leases in the order of the arguments; a key that returns ErrSkip
+// takes no lock, and its lease is nil.
 //
-// A method of the result changes each of the keys. Join, First and the middlewares of idempotent
-// requests refuse several keys. All panics without a key, and for the zero Key.
+// A method of the result changes each of the keys, and WithPermits and WithShared apply to each key
+// without a limit of its own. To limit one of them, write All(tenant.Permits(3), report). Join,
+// First and the middlewares of idempotent requests refuse several keys. All panics without a key,
+// and for the zero Key.
 func All[R any](keys ...Key[R]) Key[R] {
 	about, nodes := combined("All", keys)
 	var all []bridge.Node[R]

@@ -28,8 +28,10 @@ type LeaseSet struct {
 //	defer func() { _ = both.Release(context.Background()) }()
 //	return transfer(both.Context(), both.Lease("account:42").Fence(), both.Lease("account:7").Fence())
 //
-// It locks each key once, in byte order, so callers that give the same keys in another order
-// do not deadlock. One wait covers all keys: see Lock. The error is that of Lock, and then no
+// It locks each key once, one after the other in byte order, so callers that give the same keys
+// in another order do not deadlock. While it waits for one key, and for a moment when it fails, it
+// holds the keys before it. So give the key that many callers share a name that sorts last. One
+// wait covers all keys: see Lock. The error is that of Lock, and then no
 // key is locked. Without a key, and with an empty key, it is ErrNoKey.
 //
 // Take all keys of an operation in one call. Two callers that take them one after the other

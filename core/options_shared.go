@@ -22,8 +22,9 @@ import (
 //
 // WithPermits and WithShared set the same thing, so the later of the two counts. WithPermits
 // does not combine with WithMinHold, nor with WithFencing if n is above 1, because the numbers
-// of leases that overlap do not rise from holder to holder. The Idempotent middlewares and
-// Begin refuse it. NewQuorum refuses this option.
+// of leases that overlap do not rise from holder to holder: New and With refuse the pair, and a
+// middleware panics for a key with Permits. The Idempotent middlewares and Begin refuse it.
+// NewQuorum refuses this option.
 func WithPermits(n int) Option {
 	return ofShared("WithPermits", func(s *settings) error {
 		if !isPermits(n) {

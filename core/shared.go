@@ -15,7 +15,7 @@ import (
 // Each request holds one of n permits. Without WithWait, a request that finds no free permit
 // gets ErrBusy. Processes that give different numbers, as during a deploy, each obey their own
 // number. See WithPermits, which does the same for Lock and Do, for what permits do with other
-// options.
+// options. With WithFencing, a middleware panics for an n above 1, and Enter refuses each request.
 //
 // The number belongs to the key and is not part of it. Of several calls of Permits, Shared and
 // SharedWhen the last one counts. A key with a number does not use WithPermits and WithShared of its
