@@ -12,8 +12,9 @@ import (
 )
 
 // Idempotent runs a request once for its key. A copy that arrives after the request
-// has ended gets the first answer. A copy that arrives earlier is refused, or waits
-// with core.WithWait. See the package comment on idempotent endpoints.
+// has ended gets the first answer, with the header "Idempotent-Replayed: true". A copy that
+// arrives earlier is refused, or waits with core.WithWait. See the package comment on
+// idempotent endpoints.
 //
 //	e.POST("/payments", pay, auth, echolock.Idempotent(locks, core.Join(echolock.Get("user_id"), echolock.IdempotencyKey())))
 //
@@ -36,10 +37,13 @@ import (
 // an error that says that the request's context has ended, and the error of a refusal, as
 // Middleware does.
 //
-// Idempotent panics where Middleware does, for a key of core.All or with Permits, Shared or
-// SharedWhen, and for a Locker that runs requests without Redis (core.WithFailOpen), shares
-// its locks (core.WithPermits and core.WithShared) or is from core.NewQuorum. The middleware
-// is safe for concurrent use.
+// Do not put Echo's deprecated Timeout inside Idempotent: its 503 frees the key while the
+// handler still runs, and a copy runs beside it, unless a Middleware stands inside the timeout.
+//
+// Idempotent panics where Middleware does. It also panics for a key of core.All or with
+// Permits, Shared or SharedWhen, and for a Locker that runs requests without Redis
+// (core.WithFailOpen), shares its locks (core.WithPermits and core.WithShared) or is from
+// core.NewQuorum. The middleware is safe for concurrent use.
 func Idempotent(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
 	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", l, key, accessors(), opts))
 	onError := errorHandlerOf(once.Locker())

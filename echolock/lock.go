@@ -32,8 +32,9 @@ type Key = core.Key[echo.Context]
 // lock, c.Request() is the request from before the lock again.
 //
 // Middleware panics if l is nil or key is the zero Key, if an option is invalid, has no
-// effect on its requests or belongs to another adapter, and for a key of SharedWhen without
-// core.WithWait above 0. The middleware is safe for concurrent use.
+// effect on its requests or belongs to another adapter, for a key of SharedWhen without
+// core.WithWait above 0, and for Permits or Shared of a key with an option that excludes
+// them: see core.WithPermits. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
 	lock := adapter.Must(adapter.NewLock(self, "Middleware", l, key, opts))
 	onError := errorHandlerOf(lock.Locker())

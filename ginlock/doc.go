@@ -64,9 +64,20 @@
 //	r.POST("/payments", auth, paid, pay)
 //
 // Join the key with the user. Clients choose their keys, and without the user one client
-// could get the answer of another. This is not "exactly once": after a panic, a 500 or a
-// crash the outcome is unknown, and copies are refused. Put a middleware that renders
-// c.Errors inside Idempotent: outside, its answer is not stored. See
+// could get the answer of another.
+//
+// This is not "exactly once". The answer decides what a copy gets, unless the handler says
+// otherwise by Attempt.Decide, or the options core.WithUnknown and core.WithStored do:
+//
+//   - 401, 403, 408, 409, 423, 425, 429, 501, 503 and 511 free the key: a copy runs.
+//   - 2xx, 3xx and all other 4xx except 499 are stored: a copy gets the answer.
+//   - 499, all others from 500, a panic and a crash leave the outcome unknown: copies are
+//     refused.
+//
+// So a handler that calls another service and times out must not answer 503, unless it
+// calls Attempt.Decide with core.EndUnknown or adds the error of its context to
+// c.Errors: the service may have acted, and a copy acts again. Put a middleware that
+// renders c.Errors inside Idempotent: outside, its answer is not stored. See
 // [idempotent endpoints], [copies and stored answers] and [unknown outcomes].
 //
 // # What to know

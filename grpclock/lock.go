@@ -34,7 +34,8 @@ type Key = core.Key[*Call]
 // with the reason LEASE_LOST.
 //
 // UnaryServerInterceptor panics if l is nil, if key is the zero Key, if key has SharedWhen
-// and there is no core.WithWait above 0, or if an option is invalid, has no effect on its
+// and there is no core.WithWait above 0, if key has Permits or Shared and an option
+// excludes them (see core.WithPermits), or if an option is invalid, has no effect on its
 // calls or belongs to another adapter. The interceptor is safe for concurrent use.
 func UnaryServerInterceptor(l *core.Locker, key Key, opts ...core.Option) grpc.UnaryServerInterceptor {
 	c := lockOf("UnaryServerInterceptor", l, key, opts)

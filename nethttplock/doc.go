@@ -47,9 +47,19 @@
 //	mux.Handle("POST /payments", auth(paid(payments)))
 //
 // Join the key with the user. Clients choose their keys, and without the user one client
-// could get the answer of another. This is not "exactly once": after a panic, a 500 or a
-// crash the outcome is unknown, and copies are refused. See [idempotent endpoints],
-// [copies and stored answers] and [unknown outcomes].
+// could get the answer of another.
+//
+// This is not "exactly once". The answer decides what a copy gets, unless the handler says
+// otherwise by Attempt.Decide, or the options core.WithUnknown and core.WithStored do:
+//
+//   - 401, 403, 408, 409, 423, 425, 429, 501, 503 and 511 free the key: a copy runs.
+//   - 2xx, 3xx and all other 4xx except 499 are stored: a copy gets the answer.
+//   - 499, all others from 500, a panic and a crash leave the outcome unknown: copies are
+//     refused.
+//
+// So a handler that calls another service and times out must not answer 503, unless it
+// calls Attempt.Decide with core.EndUnknown: the service may have acted, and a copy acts
+// again. See [idempotent endpoints], [copies and stored answers] and [unknown outcomes].
 //
 // # Connect
 //
@@ -82,7 +92,8 @@
 // to its end. So keep [waits] short, or read the body before the lock. The lock ends with
 // the handler, not with the answer or the client. A stream holds it until its handler
 // returns. Code that locks through a second Locker waits for its own request: see
-// "Deadlocks" in the comment of package core.
+// "Deadlocks" in the comment of package core. To shut down, call Shutdown of the http.Server
+// first, then Close of the Locker, and then close the Redis client.
 //
 // [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md
 // [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-refusals

@@ -9,8 +9,9 @@ import (
 )
 
 // Idempotent runs a request once for its key. A copy that arrives after the request
-// has ended gets the first answer. A copy that arrives earlier is refused, or waits
-// with core.WithWait. See the package comment on idempotent endpoints.
+// has ended gets the first answer, with the header "Idempotent-Replayed: true". A copy that
+// arrives earlier is refused, or waits with core.WithWait. See the package comment on
+// idempotent endpoints.
 //
 //	pay := nethttplock.Idempotent(locks, core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey()))
 //	mux.Handle("POST /payments", auth(pay(payments)))
@@ -28,10 +29,13 @@ import (
 // attempt it can decide what is stored.
 // The handler goes on if its client disconnects: see core.WithClientCancel.
 //
-// Idempotent panics where Middleware does, for a key of core.All or with Permits, Shared or
-// SharedWhen, and for a Locker that runs requests without Redis (core.WithFailOpen), shares
-// its locks (core.WithPermits and core.WithShared) or is from core.NewQuorum. The middleware
-// is safe for concurrent use.
+// Put http.TimeoutHandler outside Idempotent: inside, its 503 frees the key while the
+// handler still runs, and a copy runs beside it, unless a Middleware stands inside the timeout.
+//
+// Idempotent panics where Middleware does. It also panics for a key of core.All or with
+// Permits, Shared or SharedWhen, and for a Locker that runs requests without Redis
+// (core.WithFailOpen), shares its locks (core.WithPermits and core.WithShared) or is from
+// core.NewQuorum. The middleware is safe for concurrent use.
 func Idempotent(l *core.Locker, key Key, opts ...core.Option) func(http.Handler) http.Handler {
 	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", l, key, accessors(), opts))
 	onError, _ := errorHandler.Value(once.Locker())

@@ -18,18 +18,19 @@ type Key = core.Key[*http.Request]
 // Redis. The options are options of core, which are passed to l.With, and options of
 // this package.
 //
-// Without core.WithWait a request is refused at once if another request holds its
-// lock, as WriteError describes. The handler finds the lease in its request's
-// context, which is cancelled if the lease is lost. The lock is freed when the
-// handler returns, panics or ends its goroutine, and not before, even if the client
-// disconnects. The handler gets the server's own ResponseWriter, so nothing but the
-// handler answers if the lock is lost:
+// Without core.WithWait a request is refused at once if another request holds its lock,
+// as WriteError describes. The handler finds the lease in its request's context
+// (core.LeaseFromContext), which is cancelled if the lease is lost. Its Fence is 0
+// without core.WithFencing. The lock is freed when the handler returns, panics or ends
+// its goroutine, and not before, even if the client disconnects. The handler gets the
+// server's own ResponseWriter, so nothing but the handler answers if the lock is lost:
 //
 //	nethttplock.WriteError(w, r, context.Cause(r.Context()))
 //
 // Middleware panics if l is nil or key is the zero Key, if an option is invalid, has no
-// effect on its requests or belongs to another adapter, and for a key of SharedWhen without
-// core.WithWait above 0. The middleware is safe for concurrent use.
+// effect on its requests or belongs to another adapter, for a key of SharedWhen without
+// core.WithWait above 0, and for Permits or Shared of a key with an option that excludes
+// them: see core.WithPermits. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key Key, opts ...core.Option) func(http.Handler) http.Handler {
 	lock := adapter.Must(adapter.NewLock(self, "Middleware", l, key, opts))
 	onError, _ := errorHandler.Value(lock.Locker())
