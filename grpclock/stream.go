@@ -36,7 +36,10 @@ func (c *config) late(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	defer s.end()
 	err := c.rpc.LossOf(s.ctx, s.result(handler(srv, s)))
 	if ss.Context().Value(waitingKey{}) == nil { // otherwise the outer interceptor decides how the stream ends
-		pushBack(ss.Context(), s.entry, err)
+		s.mu.Lock()
+		entry := s.entry // another goroutine may still receive the first message
+		s.mu.Unlock()
+		pushBack(ss.Context(), entry, err)
 	}
 	return err
 }
