@@ -33,7 +33,7 @@ func codeName(code uint32) string {
 		rpcUnimplemented: "Unimplemented", rpcInternal: "Internal", rpcUnavailable: "Unavailable",
 		rpcDataLoss: "DataLoss", rpcUnauthenticated: "Unauthenticated",
 	}
-	if int(code) < len(names) {
+	if uint64(code) < uint64(len(names)) { // an int of 32 bits would be negative
 		return names[code]
 	}
 	return "Code(" + strconv.FormatUint(uint64(code), 10) + ")"
