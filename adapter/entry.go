@@ -125,7 +125,7 @@ func (p *pass) refuseOnce(refusal refused) {
 }
 
 // finish ends the pass. A refusal that was not recorded yet is the answer of the error handler, or
-// else one of which only the status is known.
+// else one of which only the status is known. Exception: an RPC has only errors that were returned.
 func (p *pass) finish() {
 	if p == nil {
 		return
@@ -133,7 +133,7 @@ func (p *pass) finish() {
 	switch {
 	case p.guarded != nil:
 		p.refuseOnce(p.guarded.refused(p.err))
-	case p.err != nil:
+	case p.err != nil && p.in.recorder != nil:
 		p.refuseOnce(refused{status: RefusalOf(p.err).HTTP, ours: true, cause: p.err})
 	}
 	p.leave()

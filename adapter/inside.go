@@ -1,6 +1,9 @@
 package adapter
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // An inside is what the middlewares of reqlock behind an idempotent middleware have done with its
 // request. Its methods are safe for concurrent use.
@@ -24,10 +27,15 @@ type inside struct {
 // maxRefusals is how many refusals of a request are compared with its answer.
 const maxRefusals = 16
 
-// note records a refusal, for a caller that holds mu. Of many, the last ones are kept.
+// note records a refusal, for a caller that holds mu. Of many, the last ones are kept, and for RPC also
+// the first one: a middleware that tries again may return either.
 func (in *inside) note(refusal refused) {
 	in.rejected = true
-	if len(in.refusals) == maxRefusals {
+	switch {
+	case len(in.refusals) < maxRefusals:
+	case in.recorder == nil:
+		in.refusals = slices.Delete(in.refusals, 1, 2)
+	default:
 		in.refusals = in.refusals[1:]
 	}
 	in.refusals = append(in.refusals, refusal)

@@ -89,7 +89,8 @@ func (p *pass) leave() {
 		}
 		p.left = true
 		p.in.entered--
-		p.in.ran = p.in.ran || p.runs && !p.rejected
+		panicked := p.in.recorder == nil && !p.ended // an RPC may have been run by the one that has panicked
+		p.in.ran = p.in.ran || p.runs && (!p.rejected || panicked)
 		p.in.broken = p.in.broken || p.runs && !p.ended
 	})
 }

@@ -64,7 +64,9 @@ func (p *pass) reject(in *inside, refusal refused) {
 		if pass.in != in || pass.isBase {
 			continue
 		}
-		pass.rejected = true
+		if pass != p || !p.ended { // a replay is of a request that has run, even if nobody can read the answer
+			pass.rejected = true
+		}
 		if !pass.left {
 			beside--
 		}

@@ -99,15 +99,13 @@ func (x RPC[R]) own(err error) (own error, ok bool) {
 	return own, ok
 }
 
-// codeOf returns the code that the framework sends for the error of a handler. An error with the
-// status OK counts as UNKNOWN, because clients interpret it differently.
+// codeOf returns the code that the framework sends for the error of a handler. The status OK, or a nil
+// one, is none for an error.
 func (x RPC[R]) codeOf(err error) uint32 {
-	own, ok := x.own(err)
-	if ok {
+	if own, ok := x.own(err); ok {
 		if code, _ := x.Code(own); code != rpcOK {
 			return code
 		}
-		return rpcUnknown
 	}
 	switch {
 	case err == nil:
