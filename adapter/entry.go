@@ -40,7 +40,7 @@ func (e Entry) Request(r *http.Request) *http.Request {
 	if e.wait != nil {
 		e.wait.checkBody(r)
 	}
-	return r.WithContext(e.ctx) //nolint:contextcheck // derived from the request's by Enter
+	return r.WithContext(e.ctx)
 }
 
 // Returned says that the handler behind the middleware has returned: it did not panic. Exchange.Run

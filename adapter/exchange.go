@@ -124,7 +124,7 @@ func (x *Exchange) send() {
 		x.recorder.send()
 		return
 	}
-	pass := newPass(x.outer)
+	pass := newPass(x.outer, false)
 	defer pass.leave()
 	x.recorder.send()
 	refusal := *x.refusal

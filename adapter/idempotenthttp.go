@@ -69,7 +69,7 @@ func (m *IdempotentHTTP[R]) Locker() *core.Locker { return m.locker }
 // core.Warned event, once for each pattern, and those of Lock.Enter.
 func (m *IdempotentHTTP[R]) Begin(ctx context.Context, r R) (Entry, *Exchange, error) {
 	m.wait.check(ctx)
-	entry := Entry{pass: newPass(ctx)}
+	entry := Entry{pass: newPass(ctx, false)}
 	entry.ctx = entry.pass.within(ctx)
 	x, err := m.begin(entry.ctx, r) //nolint:contextcheck // derived from ctx
 	if err != nil && !errors.Is(err, core.ErrSkip) {

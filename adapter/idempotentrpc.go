@@ -67,7 +67,7 @@ func (m *IdempotentRPC[R]) RequireKey() { m.optionalKey = nil }
 // as without the middleware: it needs no key. With an error the call is refused. The Entry is valid
 // in each case.
 func (m *IdempotentRPC[R]) Begin(ctx context.Context, r R) (Entry, *RPCExchange[R], error) {
-	entry := Entry{pass: newPass(ctx)}
+	entry := Entry{pass: newPass(ctx, true)}
 	entry.ctx = entry.pass.within(ctx)
 	x, err := m.begin(entry.ctx, r) //nolint:contextcheck // derived from ctx
 	if err != nil && !errors.Is(err, core.ErrSkip) {

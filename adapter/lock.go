@@ -14,6 +14,7 @@ type Lock[R any] struct {
 	bound    *bridge.Bound[R]
 	wait     *waitCheck
 	mistakes *mistakeCheck
+	isRPC    bool
 }
 
 // NewLock checks the arguments of a middleware. middleware is its name in errors, and n that of its
@@ -23,10 +24,22 @@ type Lock[R any] struct {
 //
 // For core.WithCaller, NewLock remembers the code that called the package of its caller.
 func NewLock[R any](n Name, middleware string, l *core.Locker, key core.Key[R], opts []core.Option) (*Lock[R], error) {
+	return newLock(n, middleware, bridge.HTTPLock, l, key, opts)
+}
+
+// NewLockRPC is NewLock for an RPC framework: see RPC.Refused and RPC.Returned.
+func NewLockRPC[R any](n Name, middleware string, l *core.Locker, key core.Key[R], opts []core.Option) (*Lock[R], error) {
+	return newLock(n, middleware, bridge.RPCLock, l, key, opts)
+}
+
+// newLock is NewLock for a kind of middleware.
+func newLock[R any](
+	n Name, middleware string, kind bridge.Middleware, l *core.Locker, key core.Key[R], opts []core.Option,
+) (*Lock[R], error) {
 	if err := check(n, middleware, l, key); err != nil {
 		return nil, err
 	}
-	l, err := view(n, middleware, bridge.Locks, l, opts)
+	l, err := view(n, middleware, kind, l, opts)
 	about := bridge.AboutOf(key)
 	limitsBody := func(opt core.Option) bool { return bridge.NameOf(opt) == "WithMaxBody" }
 	switch {
@@ -39,7 +52,7 @@ func NewLock[R any](n Name, middleware string, l *core.Locker, key core.Key[R], 
 	case !about.ReadsBody && slices.ContainsFunc(opts, limitsBody):
 		return nil, n.Errorf("core.WithMaxBody has no effect on %s, whose key does not read the body: leave it out", middleware)
 	}
-	return &Lock[R]{l, bind(l, key), newWaitCheck(n, l), newMistakeCheck(n, l)}, nil
+	return &Lock[R]{l, bind(l, key), newWaitCheck(n, l), newMistakeCheck(n, l), kind == bridge.RPCLock}, nil
 }
 
 // Locker returns the Locker with the options of the middleware.
@@ -60,8 +73,10 @@ func (m *Lock[R]) Enter(ctx context.Context, r R) (Entry, error) {
 // key was read, it takes no lock, and reports nothing: the stream enters again later. entered is
 // false then, and the Entry is not valid. A nil drop counts as false.
 func (m *Lock[R]) EnterUnless(ctx context.Context, r R, drop *bool) (entry Entry, entered bool, err error) {
-	m.wait.check(ctx)
-	entry = Entry{wait: m.wait, pass: newPass(ctx)}
+	if !m.isRPC {
+		m.wait.check(ctx)
+	}
+	entry = Entry{wait: m.wait, pass: newPass(ctx, m.isRPC)}
 	entry.ctx, entry.release, err = m.bound.Enter(entry.pass.within(ctx), r, drop)
 	switch {
 	case err != nil:

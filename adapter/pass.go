@@ -16,8 +16,9 @@ type pass struct {
 	context.Context
 	in       *inside
 	outer    *pass // around this one, or nil
-	isBase   bool  // it is that of the idempotent middleware's own handler
-	refusing       // used by the goroutine of the request alone
+	isRPC    bool
+	isBase   bool // it is that of the idempotent middleware's own handler
+	refusing      // used by the goroutine of the request alone
 
 	// Guarded by the mutex of in.
 	answered bool // before the middleware answers
@@ -27,26 +28,27 @@ type pass struct {
 	left     bool // leave was called
 }
 
-// passKey is the key of a pass in its context.
-type passKey struct{}
+// passKey is the key of a pass in its context. An HTTP route and a gRPC server behind it do not see
+// the passes of each other, because their refusals are not alike.
+type passKey struct{ isRPC bool }
 
 // Value returns the pass, or a value of the context around it.
 func (p *pass) Value(key any) any {
-	if key == (passKey{}) {
+	if key == (passKey{p.isRPC}) {
 		return p
 	}
 	return p.Context.Value(key)
 }
 
 // passOf returns the innermost pass of a context, or nil.
-func passOf(ctx context.Context) *pass {
-	p, _ := ctx.Value(passKey{}).(*pass)
+func passOf(ctx context.Context, isRPC bool) *pass {
+	p, _ := ctx.Value(passKey{isRPC}).(*pass)
 	return p
 }
 
 // newPass begins the pass of a request with the context.
-func newPass(ctx context.Context) *pass {
-	outer := passOf(ctx)
+func newPass(ctx context.Context, isRPC bool) *pass {
+	outer := passOf(ctx, isRPC)
 	if outer == nil {
 		return nil
 	}
@@ -54,7 +56,7 @@ func newPass(ctx context.Context) *pass {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.entered++
-	return &pass{Context: ctx, in: in, outer: outer, answered: in.recorder.hasAnswer()}
+	return &pass{Context: ctx, isRPC: isRPC, in: in, outer: outer, answered: in.recorder.hasAnswer()}
 }
 
 // within returns the context of the request behind the middleware. ctx is the one of newPass.

@@ -32,7 +32,7 @@ func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 		tries.pass.notSent(watched)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tries := &tries{pass: newPass(r.Context())}
+		tries := &tries{pass: newPass(r.Context(), false)}
 		defer tries.pass.leave()
 		tries.pass.run()
 		ctx := context.WithValue(tries.pass.within(r.Context()), triesKey{}, tries)

@@ -40,7 +40,7 @@ func (x *RPCExchange[R]) Replayed() (RPCAnswer, bool) {
 func (x *RPCExchange[R]) Run(handler func(context.Context) error, answerOf func(err error) (RPCAnswer, bool)) (err error) {
 	end, returned := x.endUnknown(errDeciderPanicked), false // stays if an option's function panics
 	leased := x.attempt.Lease().Context()
-	x.base = pass{Context: leased, in: &x.in, outer: x.entry.pass, isBase: true}
+	x.base = pass{Context: leased, isRPC: true, in: &x.in, outer: x.entry.pass, isBase: true}
 	if outer := x.entry.pass; outer != nil {
 		x.in.outer = outer.in
 	}

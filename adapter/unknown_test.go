@@ -24,7 +24,7 @@ func TestUnknownOutcomeSaysWhy(t *testing.T) {
 		"a left status": {nil, func(r run) { r.x.SetError(errors.New("secret")); r.x.SetFailed(500) }, "reqlock: the handler ended with status 500"},
 		"no status":     {nil, func(r run) { r.x.SetError(errors.New("secret")); r.x.SetFailed(0) }, "reqlock: the handler failed without a status"},
 		"a resent request": {nil, func(r run) {
-			proxied := newPass(&r.x.pass)
+			proxied := newPass(&r.x.pass, false)
 			proxied.run()
 			proxied.resend()
 			proxied.returned(nil)

@@ -54,7 +54,7 @@ func configOf(l *core.Locker, key Key) *config {
 // lockOf returns the settings of an interceptor that only locks. It panics if an argument of the
 // interceptor is wrong.
 func lockOf(interceptor string, l *core.Locker, key Key, opts []core.Option) *config {
-	lock := adapter.Must(adapter.NewLock(self, interceptor, l, key, opts))
+	lock := adapter.Must(adapter.NewLockRPC(self, interceptor, l, key, opts))
 	c := configOf(lock.Locker(), key)
 	c.lock = lock
 	return c

@@ -2,6 +2,7 @@ package grpclock_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -12,6 +13,7 @@ import (
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // nilStatus is an error whose status is not set. gRPC sends the code of the error that it wraps.
@@ -124,5 +126,29 @@ func TestCopiesAfterCallsInside(t *testing.T) {
 				t.Errorf("the reason is %q, want %q", reason, c.reason)
 			}
 		})
+	}
+}
+
+// A gRPC server behind an idempotent HTTP route answers by itself. Its refusals have codes of gRPC,
+// which say nothing about the answer of the route.
+func TestRefusalBehindAnHTTPRouteIsNoneOfTheRoute(t *testing.T) {
+	t.Parallel()
+	locks, rdb := adaptertest.Locker(t)
+	adaptertest.Hold(t, rdb)
+	lock := grpclock.UnaryServerInterceptor(locks, grpclock.Literal(adaptertest.Key))
+	runs := 0
+	h := nethttplock.Idempotent(locks, nethttplock.IdempotencyKey())(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		runs++
+		info := &grpc.UnaryServerInfo{FullMethod: pb.Bank_Transfer_FullMethodName}
+		_, err := lock(r.Context(), &pb.TransferRequest{}, info, func(context.Context, any) (any, error) { return nil, nil })
+		if status.Code(err) == codes.Aborted {
+			http.Error(w, "busy", http.StatusConflict) // as a gateway does
+		}
+	}))
+	for range 2 {
+		adaptertest.Pay(t, h, "/", "k", "")
+	}
+	if runs != 2 {
+		t.Errorf("a copy of a refused request got no run: %d", runs)
 	}
 }

@@ -52,15 +52,15 @@ func isClosed(err error) bool {
 
 // Consumed returns the error of a function that needs a body which a middleware outside has
 // read. reader is the function as the program calls it.
-func Consumed(reader string) error { return consumed{reader} }
+func Consumed(reader string) error { return ConsumedError{reader} }
 
-// consumed is the error of Consumed. It is a mistake of the program.
-type consumed struct{ reader string }
+// A ConsumedError is the error of Consumed. It is a mistake of the program.
+type ConsumedError struct{ reader string }
 
-func (consumed) Error() string { return "a middleware outside has read the body" }
+func (ConsumedError) Error() string { return "a middleware outside has read the body" }
 
 // Warning says which requests are refused, and what to write. adapter is the name of a package.
-func (m consumed) Warning(adapter string) string {
+func (m ConsumedError) Warning(adapter string) string {
 	return m.reader + " refuses requests whose body a middleware outside has read: put that middleware inside, or let it " + leaveBody(adapter)
 }
 
