@@ -29,8 +29,7 @@ func TestAllGoesAsExpected(t *testing.T) {
 	}
 }
 
-// TestServiceWithoutLocksIsReported gives each request a Locker of its own, so that requests share no
-// lock and no record. The scenario after the first twelve would wait a minute for its record.
+// Each request has a Locker of its own, so requests share no lock and no record. Scenario 13 would wait a minute for its record.
 func TestServiceWithoutLocksIsReported(t *testing.T) {
 	t.Parallel()
 	redis, err := demoredis.Connect(t.Context(), "")
