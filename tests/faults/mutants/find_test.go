@@ -64,37 +64,33 @@ const sampled = `package product
 
 var calls int
 
-func Sign(n int) int {
-	if n < 0 {
-		return -1
-	}
-	return 1
-}
+func Sign(n int) int { if n < 0 { return -1 }; return 1 }
 
-func Half(n int) int {
-	calls++
-	return n / 2
-}
+func Half(n int) int { calls++; return n / 2 }
 
 func Join(a, b string) string { return a + b }
 
-func Count(to int) (n int) {
-	for n != to {
-		n++
-	}
-	return n
-}
+func Count(to int) (n int) { for n != to { n++ }; return n }
 
 func Late(a, b int) int { return a - b }
+
+func Left(a, b int) int { return b - a }
 `
 
-// TestLate fails only in its first run, as a test may on a busy machine.
+// TestLate fails only in its first run, as a test may on a busy machine. A leak fails no test.
 const itsTests = `package product
 
 import (
 	"os"
 	"testing"
 )
+
+func TestMain(m *testing.M) {
+	if code := m.Run(); code != 0 || Left(1, 2) != 1 {
+		println("goroutines are left: 1")
+		os.Exit(1)
+	}
+}
 
 func TestAll(t *testing.T) {
 	if Sign(0) != 1 || Half(4) != 2 || Join("a", "b") != "ab" || Count(3) != 3 {
@@ -120,18 +116,19 @@ func TestPackageTestsFindSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		`"<=" in "if n < 0 {"`:                              "TestAll",
-		`"if false { calls++ }" in "calls++"`:               "",
-		`"-" in "func Join(a, b string) string`:             "does not compile",
-		`"==" in "for n != to {"`:                           "TestAll",
-		`"if false { n++ }" in "n++"`:                       "panic: test timed out",
-		`"+" in "func Late(a, b int) int { return a - b }"`: "unstable",
+		`"<=" in "func Sign`:                   "TestAll",
+		`"if false { calls++ }" in "func Half`: "",
+		`"-" in "func Join`:                    "does not compile",
+		`"==" in "func Count`:                  "TestAll",
+		`"if false { n++ }" in "func Count`:    "panic: test timed out",
+		`"+" in "func Late`:                    "unstable",
+		`"+" in "func Left`:                    "goroutines are left: 1",
 	}
 	if len(all) != len(want) {
 		t.Errorf("%d changes, want %d", len(all), len(want))
 	}
 	for _, m := range all {
-		by, err := packageTests{dir, "", 2 * time.Second}.find(t.Context(), m, t.TempDir())
+		by, _, err := testOne(t.Context(), m, packageTests{dir, "", 2 * time.Second}.find)
 		if err != nil {
 			by = err.Error()
 		}

@@ -132,7 +132,7 @@ func testOne(ctx context.Context, m mutant, find finder) (by, kept string, err e
 	if left, _ := filepath.Glob(filepath.Join(dir, "out", "*")); by == "" && ctx.Err() == nil && len(left) > 0 {
 		return by, dir, err
 	}
-	return by, "", os.RemoveAll(dir)
+	return by, "", errors.Join(err, os.RemoveAll(dir))
 }
 
 // firstLine returns the first line of a text that contains a part, without white space

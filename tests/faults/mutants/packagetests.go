@@ -60,8 +60,10 @@ func (p packageTests) run(ctx context.Context, overlay, tests string) (by, faile
 		failed = "^(" + strings.Join(names, "|") + ")$"
 		return strings.Join(names[:min(3, len(names))], ", "), failed, nil
 	}
-	if by = firstLine(out, "panic: ") + firstLine(out, "fatal error: "); by == "" { // tests that hang end with a panic, too
-		return "", "", fmt.Errorf("go test: %w\n%s", err, out)
+	for _, line := range []string{"panic: ", "fatal error: ", "goroutines are left: "} { // tests that hang end with a panic, too
+		if by = firstLine(out, line); by != "" {
+			return by, "", nil
+		}
 	}
-	return by, "", nil
+	return "", "", fmt.Errorf("go test: %w\n%s", err, out)
 }
