@@ -235,7 +235,7 @@ func TestCloseEndsTheSubscription(t *testing.T) {
 			late, stopLate := s.Listen("k")
 			stopLate()
 			stopLate()
-			if suite.IsClosed(late) || subscribers(t, rdb) != 0 {
+			if suite.IsClosed(late) || s.shared.session != nil || subscribers(t, rdb) != 0 {
 				t.Error("ready or subscribed after Close")
 			}
 		})
