@@ -43,6 +43,11 @@ func BasicUser() Key { return nethttplock.BasicUser() }
 // ContextValue reads the key from a value in the context of the request.
 func ContextValue(key any) Key { return nethttplock.ContextValue(key) }
 
+// ContextValueAs reads the key from a value of type T in the context of the request.
+func ContextValueAs[T any](key any, get func(T) string) Key {
+	return nethttplock.ContextValueAs(key, get)
+}
+
 // Literal is the same key for every request.
 func Literal(key string) Key { return nethttplock.Literal(key) }
 
