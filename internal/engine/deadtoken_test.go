@@ -127,3 +127,27 @@ func TestHintOfDeadTokenReleasesIt(t *testing.T) {
 		}
 	})
 }
+
+// A token that may be sent twice is released as long as a late send can take the key, and not while it is held.
+func TestTokenWithUnknownResultIsLookedAfter(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, s, _ := newEngine()
+		s.after.set(func(transition string, _ storetest.AnyRequest) error {
+			if transition == "take" {
+				return &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
+			}
+			return nil
+		})
+		h := hold(t, e, request(WaitForever))
+		time.Sleep(1500 * time.Millisecond)
+		if s.value("k") != h.Token() {
+			t.Fatal("a live token was released")
+		}
+		release(t, h)
+		s.set("k", h.Token(), time.Hour) // a delayed take
+		time.Sleep(4 * time.Second)
+		if s.value("k") != "" || e.later.Load() != 0 {
+			t.Errorf("the dead token %q holds the key, %d are looked after", s.value("k"), e.later.Load())
+		}
+	})
+}

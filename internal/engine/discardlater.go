@@ -31,15 +31,21 @@ func (e *Engine) discardLater(r store.EnqueueRequest) {
 	}
 }
 
-// lookAfter discards a token after the pauses from this one on. Close does not wait for it.
+// lookAfter discards a token after the pauses from this one on. Close does not wait for a pause, but
+// for a discard that has begun.
 func (e *Engine) lookAfter(p keyToken, pause int) {
 	pauses := laterPauses()
-	if pause == len(pauses) || e.isClosing() {
+	if pause == len(pauses) {
 		e.later.Add(-1)
 		return
 	}
 	time.AfterFunc(pauses[pause], func() {
-		if !e.isClosing() && e.mayDiscard(p) {
+		if !e.addWork() {
+			e.later.Add(-1)
+			return
+		}
+		defer e.work.Done()
+		if e.mayDiscard(p) {
 			e.discardAsync(p, nil, time.Time{})
 		}
 		e.lookAfter(p, pause+1)
