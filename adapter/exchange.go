@@ -80,9 +80,10 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 }
 
 // RunAnswer is Run for a framework without net/http, which keeps the answer of a handler until the
-// handler has returned. handler returns that answer, and the adapter sends it after RunAnswer. before
-// is the header of the answer before the handler: what outer middlewares have set is not stored. Names
-// of headers are canonical.
+// handler has returned. handler returns that answer, and the adapter sends it after RunAnswer. If its
+// Status is 0, the handler has set none: that is 200 for a body, and otherwise no answer. ctx is the
+// context of the Entry. before is the header of the answer before the handler: what outer middlewares
+// have set is not stored. Names of headers are canonical.
 func (x *Exchange) RunAnswer(ctx context.Context, before http.Header, handler func(context.Context) HTTPAnswer) error {
 	r := (&http.Request{Body: http.NoBody}).WithContext(ctx)
 	outer := held{}
@@ -91,8 +92,12 @@ func (x *Exchange) RunAnswer(ctx context.Context, before http.Header, handler fu
 		answer := handler(r.Context())
 		clear(w.Header())
 		maps.Copy(w.Header(), answer.Header)
-		w.WriteHeader(answer.Status)
-		_, _ = w.Write(answer.Body) // an error says that the status has no body, or less
+		if answer.Status != 0 {
+			w.WriteHeader(answer.Status)
+		}
+		if len(answer.Body) > 0 {
+			_, _ = w.Write(answer.Body) // an error says that the status has no body, or less
+		}
 	})
 }
 

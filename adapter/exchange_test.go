@@ -1,7 +1,9 @@
 package adapter
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -206,6 +208,45 @@ func TestNoWriteWithoutBody(t *testing.T) {
 	for _, w := range []*countingWriter{first, replayed} {
 		if w.Code != http.StatusNoContent || w.writes != 0 {
 			t.Errorf("%d with %d writes", w.Code, w.writes)
+		}
+	}
+}
+
+// A framework without net/http may have no status yet when its handler returns.
+func TestRunAnswer(t *testing.T) {
+	t.Parallel()
+	before := http.Header{"X-Outer": {"1"}}
+	for name, test := range map[string]struct {
+		answer HTTPAnswer
+		leaves bool // the client disconnects, and the handler gives up
+		want   HTTPAnswer
+		err    error
+	}{
+		"an answer":        {HTTPAnswer{201, http.Header{"X-Outer": {"1"}, "Link": {"a"}}, []byte("paid")}, false, HTTPAnswer{201, http.Header{"Link": {"a"}}, []byte("paid")}, nil},
+		"a body":           {HTTPAnswer{0, before, []byte("paid")}, false, HTTPAnswer{200, nil, []byte("paid")}, nil},
+		"nothing":          {HTTPAnswer{0, before, nil}, false, HTTPAnswer{200, nil, nil}, nil},
+		"nothing, cut off": {HTTPAnswer{0, before, nil}, true, HTTPAnswer{}, core.ErrOutcomeUnknown},
+	} {
+		e := newEndpoint(t, locktest.New(t).Locker, core.WithClientCancel(true))
+		ctx, cancel := context.WithCancel(t.Context())
+		x, err := begin(e, payment(t, "k", "").WithContext(ctx))
+		if err == nil {
+			err = x.RunAnswer(ctx, before, func(context.Context) HTTPAnswer {
+				if test.leaves {
+					cancel()
+				}
+				return test.answer
+			})
+		}
+		cancel()
+		if !errors.Is(err, test.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		x, err = begin(e, payment(t, "k", ""))
+		if !errors.Is(err, test.err) {
+			t.Errorf("%s: the copy got %v", name, err)
+		} else if err == nil && fmt.Sprint(x.answer) != fmt.Sprint(test.want) {
+			t.Errorf("%s: %v is stored, want %v", name, x.answer, test.want)
 		}
 	}
 }
