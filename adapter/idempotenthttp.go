@@ -30,8 +30,8 @@ type IdempotentHTTP[R any] struct {
 
 // NewIdempotentHTTP checks the arguments of a middleware as NewLock does. It also refuses a Locker
 // that runs requests without Redis, shares its locks or keeps no records, a key of core.All or with
-// Permits, Shared or SharedWhen, and a function of core.WithFingerprint for requests of another type
-// than R.
+// Permits, Shared or SharedWhen, a function of core.WithFingerprint for requests of another type
+// than R, and Accessors that lack a function.
 func NewIdempotentHTTP[R any](
 	n Name, middleware string, l *core.Locker, key core.Key[R], request Accessors[R], opts []core.Option,
 ) (*IdempotentHTTP[R], error) {
@@ -42,6 +42,9 @@ func NewIdempotentHTTP[R any](
 	s, err := settingsOf[R](n, l)
 	if err != nil {
 		return nil, err
+	}
+	if name := missingIn(request); name != "" {
+		return nil, n.Errorf("%s needs the function %s of its Accessors", middleware, name)
 	}
 	var missed *uncovered
 	if bridge.SettingsOf(l).Methods == nil {

@@ -35,6 +35,9 @@ func NewIdempotentRPC[R any](
 	if err != nil {
 		return nil, err
 	}
+	if name := missingIn(rpc, "Stored", "Unknown"); name != "" {
+		return nil, n.Errorf("%s needs the function %s of its RPC", middleware, name)
+	}
 	set := bridge.SettingsOf(l)
 	m := &IdempotentRPC[R]{locker: l, key: bind(l, key), rpc: rpc, optionalKey: set.OptionalKey}
 	if rpc.Unknown != nil {

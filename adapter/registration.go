@@ -1,6 +1,9 @@
 package adapter
 
 import (
+	"reflect"
+	"slices"
+
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/bridge"
 )
@@ -72,4 +75,17 @@ func ownFingerprint[R any](n Name, l *core.Locker) (func(R) ([]byte, error), err
 		return nil, n.Errorf("WithFingerprint: a %T, and no %T", s.Fingerprint, own)
 	}
 	return own, nil
+}
+
+// missingIn returns the name of the first exported field of a struct of functions that is nil, except the optional
+// ones, or "".
+func missingIn(functions any, optional ...string) string {
+	all := reflect.ValueOf(functions)
+	for i := range all.NumField() {
+		field := all.Type().Field(i)
+		if field.IsExported() && all.Field(i).IsNil() && !slices.Contains(optional, field.Name) {
+			return field.Name
+		}
+	}
+	return ""
 }

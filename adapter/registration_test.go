@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +22,15 @@ func TestKeyFitsItsMiddleware(t *testing.T) {
 		_, err := NewLock(self, "Middleware", locks, key, opts)
 		return err
 	}
+	request := NetHTTP(func(string) *http.Request { return nil }, strings.Clone)
 	once := func(key core.Key[string], opts ...core.Option) error {
-		_, err := NewIdempotentHTTP(self, "Idempotent", locks, key, Accessors[string]{}, opts)
+		_, err := NewIdempotentHTTP(self, "Idempotent", locks, key, request, opts)
 		return err
 	}
+	lacking := request
+	lacking.Path = nil
+	_, lacksPath := NewIdempotentHTTP(self, "Idempotent", locks, key, lacking, nil)
+	_, lacksAll := NewIdempotentRPC(self, "Idempotent", locks, key, RPC[string]{}, nil)
 	for name, test := range map[string]struct {
 		err  error
 		want string // "": accepted
@@ -43,6 +49,8 @@ func TestKeyFitsItsMiddleware(t *testing.T) {
 		"once, Permits":           {once(core.First(key, key.Permits(2))), "Idempotent needs a key without Permits and Shared"},
 		"once, SharedWhen":        {once(read), "Idempotent needs a key without Permits and Shared"},
 		"once, one that has none": {once(core.Join(key, body)), ""},
+		"once, no Path":           {lacksPath, "Idempotent needs the function Path of its Accessors"},
+		"once, no function":       {lacksAll, "Idempotent needs the function Method of its RPC"},
 		"once, WithFailOpen":      {once(key, core.WithFailOpen(true)), "Idempotent needs a locker without WithFailOpen"},
 		"once, WithShared":        {once(key, core.WithShared(true)), "WithShared has no effect on Idempotent"},
 	} {
