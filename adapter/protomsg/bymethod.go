@@ -58,7 +58,7 @@ func isStream[R any](method string, key core.Key[R]) (bool, error) {
 	if key.IsZero() {
 		return false, errors.New(" has the zero Key")
 	}
-	if err := Check(descriptor, key); err != nil {
+	if err := checkMessage(descriptor, key); err != nil {
 		return false, fmt.Errorf(": %w", err)
 	}
 	return descriptor.IsStreamingClient() || descriptor.IsStreamingServer(), nil

@@ -98,8 +98,8 @@ func fits[M any](input protoreflect.MessageDescriptor) bool {
 	return !ok || generated.ProtoReflect().Descriptor().FullName() == input.FullName()
 }
 
-// Check returns an error if a key reads another message than a method receives.
-func Check[R any](method protoreflect.MethodDescriptor, key core.Key[R]) error {
+// checkMessage returns an error if a key reads another message than a method receives.
+func checkMessage[R any](method protoreflect.MethodDescriptor, key core.Key[R]) error {
 	tags := adapter.Tags(key)
 	for i := len(tags) - 1; i >= 0; i-- {
 		switch tag := tags[i].(type) {

@@ -82,7 +82,7 @@ func (r Rule[R]) checkParts(rule string, parts []annotated.Part, isWhole bool) (
 		}
 		err := annotated.CheckSource(key, isWhole)
 		if err == nil {
-			err = Check(r.method.Descriptor, key)
+			err = checkMessage(r.method.Descriptor, key)
 		}
 		faults = append(faults, r.method.Fault(fmt.Sprintf("%s: key: %v", rule, part), err))
 	}
