@@ -23,7 +23,7 @@ const (
 func ofLocks[I any](
 	r *Rules, name string, l *core.Locker, opts []core.Option, interceptor func(*core.Locker, grpclock.Key, ...core.Option) I,
 ) map[string]I {
-	panicUnless(l != nil, name+" needs a locker")
+	self.Require(l != nil, name+" needs a locker")
 	l = adapter.NoteCaller(l)
 	made := make(map[string]I)
 	for _, m := range r.methods {
@@ -43,7 +43,7 @@ func ofLocks[I any](
 
 // ofIdempotent makes an interceptor for each idempotent method.
 func ofIdempotent(r *Rules, l *core.Locker, opts []core.Option) map[string]grpc.UnaryServerInterceptor {
-	panicUnless(l != nil, idempotentName+" needs a locker")
+	self.Require(l != nil, idempotentName+" needs a locker")
 	l = adapter.NoteCaller(l)
 	panicIn(idempotentName, protomsg.CheckIdempotentOptions(opts))
 	made := make(map[string]grpc.UnaryServerInterceptor)

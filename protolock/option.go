@@ -36,8 +36,8 @@ func (code *ruleCode) faultf(format string, args ...any) {
 //
 // An empty name and a zero Key panic. A name that is given twice is an error of New.
 func Source(name string, key grpclock.Key) Option {
-	panicUnless(name != "", "Source needs a name")
-	panicUnless(!key.IsZero(), fmt.Sprintf("Source: the key of %q is the zero Key", name))
+	self.Require(name != "", "Source needs a name")
+	self.Require(!key.IsZero(), fmt.Sprintf("Source: the key of %q is the zero Key", name))
 	return Option{func(code *ruleCode) {
 		if _, twice := code.sources[name]; twice {
 			code.faultf("the source %q is given twice", name)
@@ -57,9 +57,9 @@ func Source(name string, key grpclock.Key) Option {
 // error of New. If no interceptor has the ByMethod, the observer receives a Warned event
 // for each method. A key without a ByMethod panics.
 func InCode(key grpclock.Key) Option {
-	panicUnless(!key.IsZero(), "InCode needs a key")
+	self.Require(!key.IsZero(), "InCode needs a key")
 	byMethods := protomsg.MethodsOf(key)
-	panicUnless(len(byMethods) > 0, "InCode needs the key of a ByMethod")
+	self.Require(len(byMethods) > 0, "InCode needs the key of a ByMethod")
 	return Option{func(code *ruleCode) {
 		code.inCode = append(code.inCode, byMethods...)
 	}}

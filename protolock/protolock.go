@@ -84,10 +84,3 @@ func (code *ruleCode) descriptorsOf(services []*grpc.ServiceDesc) (found []proto
 	}
 	return found
 }
-
-// panicUnless panics with the message unless ok. It is for mistakes of a program at registration.
-func panicUnless(ok bool, message string) {
-	if !ok {
-		panic(self.Errorf("%s", message))
-	}
-}
