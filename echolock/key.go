@@ -15,6 +15,12 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
+// A Key reads the lock key from a request. The functions of this package return Keys,
+// core.KeyOf makes one from a function of your own, and core combines them:
+//
+//	echolock.Param("id").Named("account")
+type Key = core.Key[echo.Context]
+
 // Param reads the key from a parameter of the route's path, as in
 // "/accounts/:id/transfer". If the route has no parameter with the name, or the route
 // is not known yet, as under e.Pre, the error is core.ErrNoKey: see the package

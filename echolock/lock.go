@@ -10,12 +10,6 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A Key reads the lock key from a request. The functions of this package return Keys,
-// core.KeyOf makes one from a function of your own, and core combines them:
-//
-//	echolock.Param("id").Named("account")
-type Key = core.Key[echo.Context]
-
 // Middleware runs the requests of a handler under a lock. Give it to a route after
 // its handler, to a Group, or to Use. key chooses the lock: requests with the same
 // key run one at a time, in all processes that use the same Redis. The options are

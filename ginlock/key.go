@@ -16,6 +16,12 @@ import (
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
+// A Key reads the lock key from a request. The functions of this package return Keys,
+// core.KeyOf makes one from a function of your own, and core combines them:
+//
+//	ginlock.Param("id").Named("account")
+type Key = core.Key[*gin.Context]
+
 // Param reads the key from a parameter of the route, as in "/accounts/:id/transfer".
 // An unknown route has no parameters, which is core.ErrNoKey: see the package comment
 // on unknown routes. If a known route has no parameter with the name, the observer

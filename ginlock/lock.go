@@ -10,12 +10,6 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A Key reads the lock key from a request. The functions of this package return Keys,
-// core.KeyOf makes one from a function of your own, and core combines them:
-//
-//	ginlock.Param("id").Named("account")
-type Key = core.Key[*gin.Context]
-
 // Middleware runs the following handlers of a request under a lock. Put it before the
 // handler of a route, or into a group or the engine with Use. key chooses the lock:
 // requests with the same key run one at a time, in all processes that use the same

@@ -12,6 +12,17 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
+// A Key says where the lock key of a call comes from. Functions of this package return Keys,
+// core.KeyOf makes one from a function of your own, and core combines them:
+//
+//	grpclock.Message((*pb.TransferRequest).GetAccountId).Named("account")
+//
+// A function of your own that reads the message must use the comma-ok form, as in
+// Call.Message. Without it, c.Message().(*pb.TransferRequest) panics on other
+// methods, and on streams, which open without a message. ByMethod does not check that such a
+// function fits its method.
+type Key = core.Key[*Call]
+
 // Metadata reads the key from the metadata of a call. Case does not matter in the
 // name. If the name occurs more than once, the error is core.ErrInvalidKey, since the
 // lock and the handler might read different values. An empty name panics, and so does

@@ -9,17 +9,6 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A Key says where the lock key of a call comes from. Functions of this package return Keys,
-// core.KeyOf makes one from a function of your own, and core combines them:
-//
-//	grpclock.Message((*pb.TransferRequest).GetAccountId).Named("account")
-//
-// A function of your own that reads the message must use the comma-ok form, as in
-// Call.Message. Without it, c.Message().(*pb.TransferRequest) panics on other
-// methods, and on streams, which open without a message. ByMethod does not check that such a
-// function fits its method.
-type Key = core.Key[*Call]
-
 // UnaryServerInterceptor runs unary calls under a lock. key chooses the lock: calls
 // with the same key run one at a time, in all processes that use the same Redis. The
 // options are options of core, which are passed to l.With, and options of this package.

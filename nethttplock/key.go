@@ -10,6 +10,12 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
+// A Key reads the lock key from a request. The functions of this package return Keys,
+// core.KeyOf makes one from a function of your own, and core combines them:
+//
+//	nethttplock.PathValue("id").Named("account")
+type Key = core.Key[*http.Request]
+
 // Header reads the key from a request header. If the header occurs more than once,
 // the error is core.ErrInvalidKey, since the lock and the handler might read
 // different values. An empty name panics.

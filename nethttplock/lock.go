@@ -7,12 +7,6 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A Key reads the lock key from a request. The functions of this package return Keys,
-// core.KeyOf makes one from a function of your own, and core combines them:
-//
-//	nethttplock.PathValue("id").Named("account")
-type Key = core.Key[*http.Request]
-
 // Middleware runs the requests of a handler under a lock. key chooses the lock:
 // requests with the same key run one at a time, in all processes that use the same
 // Redis. The options are options of core, which are passed to l.With, and options of
