@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// Package adapter and the adapters call these functions: see package bridge.
+// Package adapter calls these functions: see package bridge.
 func init() { //nolint:gochecknoinits // see package bridge
 	bridge.NewOption = func(own bridge.OwnOption, on bridge.Middleware, set func(any) any) any {
 		return scopedOption{option: setOwn(own, set), name: own.Option, adapter: own.Adapter, on: on}

@@ -1,4 +1,4 @@
-// Package bridge lets the adapters reach what package core does not export. core sets the functions
+// Package bridge lets package adapter reach what package core does not export. core sets the functions
 // in its init. Values of core have the type any here, because core imports this package.
 package bridge
 
@@ -22,7 +22,7 @@ const (
 	All         = Locks | Idempotents
 )
 
-// Settings are the options of a core.Locker that only the adapters use. A zero field is not set.
+// Settings are the options of a core.Locker that only package adapter uses. A zero field is not set.
 type Settings struct {
 	Methods         []string // in upper case
 	OptionalKey     []string
