@@ -23,7 +23,7 @@ func wantLeases(t *testing.T, leases []*core.Lease, keys ...string) {
 	}
 }
 
-func TestLeasesFollowTheOrderOfTheKeyFunctions(t *testing.T) {
+func TestLeasesFollowTheOrderOfTheKeys(t *testing.T) {
 	t.Parallel()
 	locks := newLocker(t, newEmbedded(t), core.WithFencing(true))
 	for name, test := range map[string]struct {

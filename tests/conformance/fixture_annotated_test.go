@@ -55,7 +55,7 @@ func overAnnotations(name string, of *framework, kind callKind) *framework {
 var copies atomic.Int64
 
 // annotate returns a copy of the service with the innermost lock of a route in its annotations,
-// and the key functions that the annotations name.
+// and the keys that the annotations name.
 func annotate(t *testing.T, r route) (protoreflect.ServiceDescriptor, []protolock.Option) {
 	t.Helper()
 	n := copies.Add(1)
@@ -94,7 +94,7 @@ func ruleOf(k key, source string) string {
 	return fmt.Sprintf("lock { name: %q %s %s }\n", k.named, parts, limits[k.limit])
 }
 
-// sourceOf returns the key function of a key without its name, which the rule has.
+// sourceOf returns the key of a route without its name, which the rule has.
 func sourceOf(k key) grpclock.Key {
 	k.named = ""
 	return ofGRPC.key(k)

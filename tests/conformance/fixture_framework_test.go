@@ -21,7 +21,7 @@ type framework struct {
 	endpoint func(locks *core.Locker, e endpoint) http.Handler
 	// row returns the framework's form of an outcome.
 	row func(o core.Refusal) outcome
-	// forbidden is the answer to a key function that fails with forbidden{}.
+	// forbidden is the answer to a key that fails with forbidden{}.
 	forbidden outcome
 	// hooked is the answer of ownHook.
 	hooked outcome
@@ -44,7 +44,7 @@ type feature string
 
 const (
 	everywhere  feature = ""
-	bodyLimits  feature = "limits of bodies that a key function reads"
+	bodyLimits  feature = "limits of bodies that a key reads"
 	earlyBodies feature = "a body that a middleware can read before the lock"
 	ownContext  feature = "a request that carries its context through the chain"
 	aborts      feature = "http.ErrAbortHandler"
@@ -116,7 +116,7 @@ func frameworks() []*framework {
 	}
 }
 
-// forbidden is an error of a key function that has a status of its own.
+// forbidden is an error of a key that has a status of its own.
 type forbidden struct{}
 
 func (forbidden) Error() string { return "not allowed to " + theKey }

@@ -12,7 +12,7 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
-func TestUncertainFaults(t *testing.T) {
+func TestUnknownFaults(t *testing.T) {
 	t.Parallel()
 	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	tests := []struct {

@@ -193,7 +193,7 @@ type releaseOp struct {
 // Settle delivers the result. If the second send does not find the token of the request, the
 // first send may have released the lock: the status is Unsure. It is Unsure also if the
 // lock is kept and replicas have to acknowledge it, because releases do not wait for replicas:
-// the token that rejoined has to ask again. A commit or a seal that too few replicas have
+// the token that rejoined has to ask again. A commit or a done that too few replicas have
 // acknowledged is a fault.
 func (t *releaseOp) Settle(got pipeline.Reply, uncertain bool) {
 	released, err := t.decode(got, &t.operation)
