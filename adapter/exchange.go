@@ -162,12 +162,13 @@ func (x *Exchange) SetReturned(err error, status int) {
 	x.recorder.noteReturned(err, status)
 }
 
-// NoteTimeout records whether an error that the framework shows to its middlewares in another way
-// is that of a timeout.
+// NoteTimeout is SetError for an error of which core.WithUnknown gets another one, such as the
+// Message of an *echo.HTTPError: if it is that of a timeout, the handler may have taken effect.
 func (x *Exchange) NoteTimeout(err error) { x.timedOut = x.timedOut || isTimeout(err) }
 
 // SetLost reports that the handler has failed because it, or what it did, has lost a lease: see
-// LossOf. If it has answered, SetLost does nothing. Otherwise Run returns an error.
+// LossOf. Without an answer, Run returns an error. An answer that would free the key leaves the
+// outcome unknown, unless core.WithUnknown is set.
 func (x *Exchange) SetLost() { x.pass.interrupt() }
 
 // SetSent reports that the answer was sent without the Recorder, with the status, or will be sent in

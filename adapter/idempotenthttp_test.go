@@ -23,7 +23,7 @@ var ofHeader = core.KeyOf(func(r *http.Request) (string, error) {
 // self is the name of the adapter of these tests.
 const self = Name("test")
 
-// newEndpoint returns an Endpoint with these options.
+// newEndpoint returns an IdempotentHTTP with these options.
 func newEndpoint(t *testing.T, l *core.Locker, opts ...core.Option) *IdempotentHTTP[*http.Request] {
 	t.Helper()
 	l = l.With(core.WithClientCancel(true)) // so that a run can end its context

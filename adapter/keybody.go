@@ -43,9 +43,9 @@ func JSONKey(path string) core.Key[*http.Request] {
 	})
 }
 
-// FormField returns the field of a form that was read: one that occurs once in the body, and not in
-// the query. A body of another media type has no fields. The errors are core.ErrNoKey and
-// core.ErrInvalidKey.
+// FormField returns the field of a form that was read, for a BodyKey of a framework without net/http:
+// one that occurs once in the body, and not in the query. A body of another media type has no fields.
+// The errors are core.ErrNoKey and core.ErrInvalidKey.
 func FormField(contentType, query string, body []byte, name string) (string, error) {
 	return httpbody.Field(contentType, query, body, name)
 }

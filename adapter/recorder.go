@@ -14,8 +14,8 @@ import (
 // For the handler it behaves as the one of net/http.
 //
 // It has its own header: the header of the outer writer is unchanged until the answer is
-// sent. It has no Unwrap, so the handler cannot reach the outer writer. An answer that
-// cannot be recorded is sent at once: see passThrough.
+// sent. It has no Unwrap, so the handler cannot reach the outer writer. An answer that is
+// flushed, takes over the connection or is longer than core.WithMaxAnswer is sent at once.
 //
 // A call after the handler has returned does nothing. It returns an error where the method
 // has one. This also holds for calls from other goroutines.

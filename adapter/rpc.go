@@ -13,7 +13,8 @@ import (
 type RPC[R any] struct {
 	// Method returns the full method of a call: "/pkg.Service/Method".
 	Method func(R) string
-	// Header returns the values of metadata, for core.WithOptionalKey.
+	// Header returns the values of metadata, for core.WithOptionalKey. Case does not matter in the
+	// name: it is as the program has written it, or "Idempotency-Key".
 	Header func(r R, name string) []string
 	// Fingerprint is the default of core.WithFingerprint.
 	Fingerprint func(R) ([]byte, error)

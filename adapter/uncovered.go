@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// An uncovered warns of requests that reach an Endpoint and run as without it, because of
+// An uncovered warns of requests that reach an IdempotentHTTP and run as without it, because of
 // their method. It warns once for each method and pattern, so that its memory is bounded by
 // the routes of the program. It is safe for concurrent use.
 type uncovered struct {
