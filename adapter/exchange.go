@@ -89,6 +89,7 @@ func (x *Exchange) RunAnswer(ctx context.Context, before http.Header, handler fu
 	outer := held{}
 	maps.Copy(outer, before)
 	return x.Run(outer, r, func(w *Recorder, r *http.Request) {
+		w.held = true
 		answer := handler(r.Context())
 		clear(w.Header())
 		maps.Copy(w.Header(), answer.Header)

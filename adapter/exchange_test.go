@@ -250,3 +250,24 @@ func TestRunAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A refusal inside that has only a status is not stored as the answer.
+func TestRunAnswerThatIsRefusedByAStatus(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	e := newEndpoint(t, locks, core.WithStored(func(int) bool { return true }))
+	lock := Must(NewLock(self, "Middleware", locks, core.Getter(func(string) string { return "" }), nil))
+	for range 2 {
+		x, err := begin(e, payment(t, "k", ""))
+		if err != nil || x.Replayed() {
+			t.Fatalf("a refusal is stored: %v", err)
+		}
+		w := httptest.NewRecorder()
+		_ = x.RunAnswer(t.Context(), nil, func(ctx context.Context) HTTPAnswer {
+			entry, err := lock.Enter(ctx, "")
+			defer entry.Leave()
+			entry.Guard(w, err).WriteHeader(http.StatusTeapot)
+			return HTTPAnswer{Status: w.Code}
+		})
+	}
+}

@@ -39,10 +39,10 @@ func (p *pass) keep(guard *Guard) *Guard {
 // refused records that the middleware has refused the request.
 //
 // A refusal without bytes looks like many other answers. So it counts only if the answer has begun
-// while the middleware answered.
+// while the middleware answered. Exception: nobody knows that if the framework keeps the answer.
 func (p *pass) refused(refusal refused) {
 	p.set(func() {
-		if p.answered || len(refusal.body) == 0 && !p.in.recorder.hasAnswer() {
+		if p.answered || len(refusal.body) == 0 && !p.in.recorder.hasAnswer() && !p.in.recorder.isHeld() {
 			refusal.body = nil
 		}
 		p.reject(p.in, refusal)

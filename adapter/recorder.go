@@ -23,6 +23,7 @@ type Recorder struct {
 	outer  http.ResponseWriter
 	filter answer.Filter
 	limit  int         // of a record, in bytes
+	held   bool        // the framework keeps the answer until the handler has returned
 	before http.Header // the header of outer before the handler
 	header http.Header // the handler's
 
@@ -179,6 +180,9 @@ func (r *Recorder) answered() bool {
 
 // hasAnswer is answered for a caller that holds mu. It is false for nil.
 func (r *Recorder) hasAnswer() bool { return r != nil && (r.status != 0 || r.hijacked) }
+
+// isHeld reports whether the framework keeps the answer. It is false for nil.
+func (r *Recorder) isHeld() bool { return r != nil && r.held }
 
 // isClosed reports whether the handler has returned, for a caller that holds mu. It is false for nil.
 func (r *Recorder) isClosed() bool { return r != nil && r.closed }
