@@ -62,7 +62,7 @@ func withRead[R any](node bridge.Node[R], change func(bridge.RequestKey, error) 
 }
 
 // Tag returns the key with a note of the adapter, such as the type of the message that the key
-// reads. Tags finds it, also in a key that is made of this one.
+// reads. Tags finds it, also in a key that is made of this one. Tag and Tags panic for the zero Key.
 func Tag[R any](key core.Key[R], tag any) core.Key[R] {
 	return keyOf(tagged(nodeOf(key), tag))
 }

@@ -2,7 +2,8 @@ package adapter
 
 import "fmt"
 
-// A Name is the name of an adapter's package, for its errors: "echolock".
+// A Name is the name of an adapter's package, for its errors: "echolock". Two adapters of one program
+// need two names: by its name a middleware refuses a Setting of another adapter.
 type Name string
 
 // Errorf returns an error that begins with "reqlock: " and the name.
