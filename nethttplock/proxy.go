@@ -25,11 +25,13 @@ import (
 // A middleware in between that compresses the answer, or buffers one without a body, hides that it
 // is the proxy's. Then the outcome is unknown.
 //
-// All tries for a request must go through a ReverseProxy. It copies the proxy, and calls its
-// ErrorHandler, if there is one. An ErrorHandler that serves the request by other means, such as a
-// queue, decides core.EndUnknown before. If neither it nor a middleware answers, the outcome is
-// unknown. ReverseProxy panics if the proxy is nil. The handler is safe for concurrent use.
-// Outside of an Idempotent it does what the proxy does.
+// All tries for a request must go through a ReverseProxy. From Go 1.27 on, one that cannot reach its
+// service closes the body of the request, so the next try needs a body of its own.
+//
+// ReverseProxy copies the proxy, and calls its ErrorHandler, if there is one. An ErrorHandler that
+// serves the request by other means, such as a queue, decides core.EndUnknown before. If neither it
+// nor a middleware answers, the outcome is unknown. ReverseProxy panics if the proxy is nil. The
+// handler is safe for concurrent use. Outside of an Idempotent it does what the proxy does.
 func ReverseProxy(proxy *httputil.ReverseProxy) http.Handler {
 	self.Require(proxy != nil, "ReverseProxy needs a proxy")
 	return adapter.ReverseProxy(proxy)
