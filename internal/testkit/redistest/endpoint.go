@@ -3,58 +3,132 @@ package redistest
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // endpoint is where a proxy listens for the clients of one server.
 type endpoint struct {
-	proxy    *Proxy
-	target   string // host:port of the server
-	listener net.Listener
-	closed   chan struct{}            // closed when no more connections are accepted
-	markers  map[string]chan struct{} // see drainBacklog; under the proxy's lock
+	proxy  *Proxy
+	target string // host:port of the server
+	addr   string // host:port for clients
+
+	// The rest is under the proxy's lock.
+	listener    net.Listener             // nil while it is down
+	closed      chan struct{}            // closed when the listener accepts no more connections
+	markers     map[string]chan struct{} // see drainBacklog
+	impairments [2]impairment            // by direction
 }
 
-// newEndpoint listens on a free loopback port. It does not accept yet.
+// newEndpoint listens on a free loopback port, which is reserved if the endpoint may be down
+// meanwhile.
 func newEndpoint(p *Proxy, target string) *endpoint {
 	p.tb.Helper()
+	f := &endpoint{proxy: p, target: target, markers: make(map[string]chan struct{})}
+	f.listen(func() string {
+		if !p.impairs {
+			return loopback(0)
+		}
+		port, err := FreePort(p.tb)
+		if err != nil {
+			p.tb.Fatalf("start proxy: %v", err)
+		}
+		return loopback(port)
+	})
+	return f
+}
+
+// listen accepts connections on the first free one of these addresses.
+func (f *endpoint) listen(next func() string) {
+	f.proxy.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
 	var config net.ListenConfig
-	listener, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		p.tb.Fatalf("start proxy: %v", err)
-	}
-	return &endpoint{
-		proxy: p, target: target, listener: listener,
-		closed: make(chan struct{}), markers: make(map[string]chan struct{}),
+	for {
+		listener, err := config.Listen(ctx, "tcp", next())
+		if err == nil {
+			closed := make(chan struct{})
+			f.proxy.mu.Lock()
+			defer f.proxy.mu.Unlock()
+			f.listener, f.closed, f.addr = listener, closed, listener.Addr().String()
+			f.proxy.running.Go(func() { f.accept(listener, closed) })
+			return
+		}
+		select {
+		case <-ctx.Done():
+			f.proxy.tb.Fatalf("start proxy: %v", err)
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 
-func (f *endpoint) addr() string { return f.listener.Addr().String() }
+// down closes all connections, and refuses new ones.
+func (f *endpoint) down() {
+	f.proxy.mu.Lock()
+	if f.listener != nil {
+		_ = f.listener.Close()
+		f.listener = nil
+	}
+	f.proxy.mu.Unlock()
+	f.cut()
+}
 
-func (f *endpoint) accept() {
-	defer close(f.closed)
+// up ends down.
+func (f *endpoint) up() {
+	f.proxy.tb.Helper()
+	f.proxy.mu.Lock()
+	isDown := f.listener == nil
+	f.proxy.mu.Unlock()
+	if isDown {
+		f.listen(func() string { return f.addr })
+	}
+}
+
+// cut closes the connections that are links now.
+func (f *endpoint) cut() {
+	f.proxy.mu.Lock()
+	links := slices.Collect(maps.Keys(f.proxy.links))
+	f.proxy.mu.Unlock()
+	for _, l := range links {
+		if l.endpoint == f {
+			l.close()
+		}
+	}
+}
+
+// impaired returns how the bytes of a direction pass.
+func (f *endpoint) impaired(d Direction) impairment {
+	f.proxy.mu.Lock()
+	defer f.proxy.mu.Unlock()
+	return f.impairments[d]
+}
+
+func (f *endpoint) accept(listener net.Listener, closed chan struct{}) {
+	defer close(closed)
 	for {
-		client, err := f.listener.Accept()
+		client, err := listener.Accept()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				f.proxy.tb.Errorf("proxy: %v", err)
 			}
 			return
 		}
-		if !f.admit(client) {
+		if !f.admit(listener, client) {
 			_ = client.Close()
 		}
 	}
 }
 
 // admit starts a link for the connection. It returns false if the proxy refuses it.
-func (f *endpoint) admit(client net.Conn) bool {
-	// Under the lock: a link that Refuse does not cut is not admitted.
+func (f *endpoint) admit(listener net.Listener, client net.Conn) bool {
+	// Under the lock: a link that Refuse or down does not cut is not admitted.
 	p := f.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,12 +138,15 @@ func (f *endpoint) admit(client net.Conn) bool {
 		close(marker)
 		return false
 	}
-	if p.refusing {
+	if p.refusing || f.listener != listener {
 		return false
+	}
+	if conn, ok := client.(*net.TCPConn); ok && p.impairs {
+		client = f.impair(conn)
 	}
 	// The link and its context end with the connection or with the proxy.
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &link{proxy: p, target: f.target, cancel: cancel, client: client}
+	l := &link{proxy: p, endpoint: f, cancel: cancel, client: client}
 	p.links[l] = struct{}{}
 	p.running.Go(func() {
 		l.run(ctx)
@@ -85,32 +162,32 @@ func (f *endpoint) admit(client net.Conn) bool {
 // drainBacklog adds a connection of its own, the marker, to the end of the backlog, and
 // waits until that is accepted.
 func (f *endpoint) drainBacklog() {
-	conn, accepted := f.dialMarker()
+	conn, accepted, closed := f.dialMarker()
 	if conn == nil {
-		return // the proxy is closed, without a backlog
+		return // the endpoint is down, without a backlog
 	}
 	defer func() { _ = conn.Close() }()
 	select {
 	case <-accepted:
-	case <-f.closed:
+	case <-closed:
 	}
 }
 
 // dialMarker dials the marker, and returns a channel that is closed when the marker was
-// accepted. It returns nil if there is no listener.
-func (f *endpoint) dialMarker() (net.Conn, <-chan struct{}) {
+// accepted, and that of its listener. It returns nil if there is no listener.
+func (f *endpoint) dialMarker() (net.Conn, <-chan struct{}, <-chan struct{}) {
 	// Under the lock, so that admit does not meet the marker before it is registered.
 	// Dialing does not wait for accept.
 	f.proxy.mu.Lock()
 	defer f.proxy.mu.Unlock()
 	dialer := net.Dialer{Timeout: readyTimeout}
-	conn, err := dialer.DialContext(context.Background(), "tcp", f.addr())
+	conn, err := dialer.DialContext(context.Background(), "tcp", f.addr)
 	if err != nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	accepted := make(chan struct{})
 	f.markers[conn.LocalAddr().String()] = accepted
-	return conn, accepted
+	return conn, accepted, f.closed
 }
 
 // A router sends the commands of the code under test by a client with only Rights, and the

@@ -11,10 +11,10 @@ import (
 
 // link is one connection of a client and its counterpart to the server.
 type link struct {
-	proxy  *Proxy
-	target string // host:port of the server
-	cancel context.CancelFunc
-	client net.Conn
+	proxy    *Proxy
+	endpoint *endpoint
+	cancel   context.CancelFunc
+	client   net.Conn
 
 	mu       sync.Mutex
 	closed   bool
@@ -47,7 +47,7 @@ func (l *link) run(ctx context.Context) {
 
 func (l *link) dial(ctx context.Context) bool {
 	dialer := net.Dialer{Timeout: readyTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", l.target)
+	conn, err := dialer.DialContext(ctx, "tcp", l.endpoint.target)
 	if err != nil {
 		return false // the client sees a server that closes at once
 	}

@@ -22,6 +22,7 @@ import (
 // All its methods are safe for concurrent use, from any goroutine.
 type Proxy struct {
 	tb        testing.TB
+	impairs   bool        // bytes, see Path
 	endpoints []*endpoint // one for each server
 	running   sync.WaitGroup
 	partition partition
@@ -39,20 +40,23 @@ type Proxy struct {
 // connections.
 func NewProxy(tb testing.TB, target string, others ...string) *Proxy {
 	tb.Helper()
+	return newProxy(tb, false, append([]string{target}, others...))
+}
+
+func newProxy(tb testing.TB, impairs bool, targets []string) *Proxy {
+	tb.Helper()
 	p := &Proxy{
 		tb:       tb,
+		impairs:  impairs,
 		links:    make(map[*link]struct{}),
 		commands: make(map[string]int),
 	}
-	for _, target := range append([]string{target}, others...) {
+	for _, target := range targets {
 		p.endpoints = append(p.endpoints, newEndpoint(p, target))
-	}
-	for _, e := range p.endpoints {
-		p.running.Go(e.accept)
 	}
 	tb.Cleanup(func() {
 		for _, e := range p.endpoints {
-			_ = e.listener.Close()
+			e.down()
 		}
 		p.Refuse(true)
 		p.running.Wait()
@@ -62,7 +66,7 @@ func NewProxy(tb testing.TB, target string, others ...string) *Proxy {
 
 // Addr returns the host:port for clients of the first server.
 func (p *Proxy) Addr() string {
-	return p.endpoints[0].addr()
+	return p.endpoints[0].addr
 }
 
 // Routes returns the host:port for clients of each server, by the address of the server. The
@@ -70,7 +74,7 @@ func (p *Proxy) Addr() string {
 func (p *Proxy) Routes() map[string]string {
 	routes := make(map[string]string, len(p.endpoints))
 	for _, e := range p.endpoints {
-		routes[e.target] = e.addr()
+		routes[e.target] = e.addr
 	}
 	return routes
 }
@@ -81,7 +85,7 @@ func (p *Proxy) Routes() map[string]string {
 func (p *Proxy) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	for _, e := range p.endpoints {
 		if e.target == addr {
-			addr = e.addr()
+			addr = e.addr
 			break
 		}
 	}

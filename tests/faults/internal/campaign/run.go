@@ -12,7 +12,6 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
 	"github.com/reqlock/reqlock/tests/faults/internal/history"
-	"github.com/reqlock/reqlock/tests/faults/internal/network"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic"
 	"github.com/reqlock/reqlock/tests/faults/internal/traffic/client"
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
@@ -63,7 +62,7 @@ func (r *Report) run(tb testing.TB) {
 
 	var declared disruptions
 	s := g.system(tb)
-	s.Network = network.Start(tb, addresses(g.data())...)
+	s.Network = redistest.NewNetwork(tb, addresses(g.data())...)
 	s.Random = faultRandom(r.Run.Seed)
 	s.TTL, s.Disrupt, s.Replicas = ttl, declared.begin, r.Run.replicas()
 	h := &history.History{
@@ -72,7 +71,7 @@ func (r *Report) run(tb testing.TB) {
 		TTL:      ttl.Nanoseconds(), Claim: claim.Nanoseconds(), CommandTimeout: commandTimeout.Nanoseconds(),
 		FailFast: r.Run.Fault.FailFast.Nanoseconds(),
 	}
-	settings := r.Run.workloadSettings(g.options(), func(process int) map[string]string { return s.Network.Path(process).Routes })
+	settings := r.Run.workloadSettings(g.options(), func(process int) map[string]string { return s.Network.Path(process).Routes() })
 	c := traffic.Start(tb, settings)
 	s.Workload, s.Keys = c, settings.Keys()
 	s.CounterAhead = func(key string, by time.Duration) {

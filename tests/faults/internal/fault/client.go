@@ -79,7 +79,7 @@ var processTokenPattern = regexp.MustCompile(`^([0-9a-f]{32}:)\d+$`)
 func (s *System) tokenPrefix(process int) string {
 	s.Helper()
 	var author atomic.Pointer[string]
-	pass, seen := s.Network.Path(process).Commands.HoldCommand(func(command []string) bool {
+	pass, seen := s.Network.Path(process).HoldCommand(func(command []string) bool {
 		for _, word := range command {
 			if found := processTokenPattern.FindStringSubmatch(word); found != nil {
 				author.Store(&found[1])

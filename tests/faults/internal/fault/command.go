@@ -51,7 +51,7 @@ func dropReply(mode redistest.Mode) func(s *System) {
 		one := s.someCommand()
 		var dropped []<-chan struct{}
 		for _, path := range allPaths(s) {
-			dropped = append(dropped, path.Commands.DropReply(one.matches, mode))
+			dropped = append(dropped, path.DropReply(one.matches, mode))
 		}
 		s.await("a lost reply", func() bool { return slices.ContainsFunc(dropped, suite.IsClosed) })
 	}
@@ -64,7 +64,7 @@ func holdCommand(s *System) {
 	var held []<-chan struct{}
 	var releases []func()
 	for _, path := range allPaths(s) {
-		release, seen := path.Commands.HoldCommand(one.matches)
+		release, seen := path.HoldCommand(one.matches)
 		held, releases = append(held, seen), append(releases, release)
 	}
 	s.await("a late command", func() bool { return slices.ContainsFunc(held, suite.IsClosed) })
@@ -85,7 +85,7 @@ func cutBatch(s *System) {
 		commands, replies = redistest.Uncut, s.Random.IntN(size*8)
 	}
 	for _, path := range allPaths(s) {
-		path.Commands.CutBatch(one.matches, size, commands, replies)
+		path.CutBatch(one.matches, size, commands, replies)
 	}
 	s.await("a batch to cut", func() bool { return one.left.Load() <= 0 })
 }
@@ -100,7 +100,7 @@ const renewalTime = awaitTimeout / 6
 // renewal is delayed instead: a lease is renewed three times in a TTL.
 func (s *System) delayRenewalReply() {
 	s.Helper()
-	path := onePath(s)[0].Commands
+	path := onePath(s)[0]
 	sends := new(renewalSends)
 	defer sends.end()
 	path.HoldCommand(sends.record) // it holds no command

@@ -13,7 +13,6 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
-	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -150,7 +149,7 @@ func TestFaultsAreObserved(t *testing.T) {
 			var users sync.WaitGroup
 			t.Cleanup(func() { stop(); users.Wait() })
 			for _, process := range o.Processes() {
-				for _, route := range s.Network.Path(process).Routes {
+				for _, route := range s.Network.Path(process).Routes() {
 					users.Go(func() { o.use(ctx, route) })
 				}
 			}
@@ -195,7 +194,7 @@ func newSystem(t *testing.T, f Fault, workload Workload) (s *System, open map[st
 		}
 		s.Admin = s.Quorum[0].Admin
 	}
-	s.Network = network.Start(t, addrs...)
+	s.Network = redistest.NewNetwork(t, addrs...)
 	return s, open
 }
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
 // networkFaults returns the faults of the network between servers and clients.
@@ -14,29 +13,29 @@ func networkFaults() []Fault {
 	}
 	return on(Deployments(),
 		fault("connections-are-cut", "connections are cut", 0, 0.1, cutConnections),
-		fault("connections-are-reset", "connections are reset", 0.3, 1, impair(allPaths, (*network.Path).Reset)),
+		fault("connections-are-reset", "connections are reset", 0.3, 1, impair(allPaths, (*redistest.Path).Reset)),
 		fault("connections-are-refused", "connections are refused", 0.3, 2, refuse(somePaths)),
 		fault("subscriptions-are-cut", "subscriptions are cut", 0, 0.1, killSubscriptions),
 		fault("one-is-partitioned", "a process is partitioned", 1.2, 2, partition(onePath, (*redistest.Proxy).Heal)),
 		fault("one-is-partitioned-and-all-is-lost", "a process is partitioned", 1.2, 2, partition(onePath, (*redistest.Proxy).HealDropped)),
 		fault("all-are-partitioned", "all processes are partitioned", 0.5, 2, partition(allPaths, (*redistest.Proxy).Heal)),
 		fault("all-are-partitioned-and-all-is-lost", "all processes are partitioned", 0.5, 2, partition(allPaths, (*redistest.Proxy).HealDropped)),
-		fault("commands-are-swallowed", "commands are swallowed", 0.5, 2, halfOpen(somePaths, network.Upstream)),
-		fault("replies-are-swallowed", "replies are swallowed", 0.5, 2, halfOpen(somePaths, network.Downstream)),
+		fault("commands-are-swallowed", "commands are swallowed", 0.5, 2, halfOpen(somePaths, redistest.ToServer)),
+		fault("replies-are-swallowed", "replies are swallowed", 0.5, 2, halfOpen(somePaths, redistest.ToClient)),
 		fault("network-is-slow", "the network is slow", 1, 2, delaySome),
 		fault("network-is-throttled", "the network is throttled", 1, 2, throttleAll),
-		fault("packets-are-tiny", "packets are tiny", 1, 2, impair(allPaths, (*network.Path).Slice)))
+		fault("packets-are-tiny", "packets are tiny", 1, 2, impair(allPaths, (*redistest.Path).Slice)))
 }
 
 // choosePaths chooses the paths of some processes.
-type choosePaths func(s *System) []*network.Path
+type choosePaths func(s *System) []*redistest.Path
 
 // onePath chooses the path of a random process.
-func onePath(s *System) []*network.Path { return []*network.Path{s.path(s.someProcess())} }
+func onePath(s *System) []*redistest.Path { return []*redistest.Path{s.path(s.someProcess())} }
 
 // path returns the path of a process. If s is partial, it returns only the links to the
 // servers of s.
-func (s *System) path(process int) *network.Path {
+func (s *System) path(process int) *redistest.Path {
 	path := s.Network.Path(process)
 	if s.isPartial {
 		var servers []string
@@ -44,16 +43,13 @@ func (s *System) path(process int) *network.Path {
 			servers = append(servers, voter.Addr())
 		}
 		path = path.To(servers...)
-		if len(path.Routes) != len(servers) {
-			s.Fatalf("the path of process %d leads to %d of %v", process, len(path.Routes), servers)
-		}
 	}
 	return path
 }
 
 // allPaths returns the paths of all processes.
-func allPaths(s *System) []*network.Path {
-	var paths []*network.Path
+func allPaths(s *System) []*redistest.Path {
+	var paths []*redistest.Path
 	for _, process := range s.Workload.Processes() {
 		paths = append(paths, s.path(process))
 	}
@@ -61,12 +57,12 @@ func allPaths(s *System) []*network.Path {
 }
 
 // somePaths returns one path or all.
-func somePaths(s *System) []*network.Path {
+func somePaths(s *System) []*redistest.Path {
 	return []choosePaths{onePath, allPaths}[s.Random.IntN(2)](s)
 }
 
 // impair returns an injector that changes how bytes pass on the paths.
-func impair(whose choosePaths, do func(*network.Path)) injector {
+func impair(whose choosePaths, do func(*redistest.Path)) injector {
 	return func(s *System) func() {
 		paths := whose(s)
 		for _, path := range paths {
@@ -81,8 +77,8 @@ func impair(whose choosePaths, do func(*network.Path)) injector {
 }
 
 // halfOpen returns an injector that drops all bytes of one direction.
-func halfOpen(whose choosePaths, direction network.Direction) injector {
-	return impair(whose, func(p *network.Path) { p.HalfOpen(direction) })
+func halfOpen(whose choosePaths, direction redistest.Direction) injector {
+	return impair(whose, func(p *redistest.Path) { p.HalfOpen(direction) })
 }
 
 // delaySome makes each command take 20 to 80 ms longer on average, and sometimes longer than
@@ -90,15 +86,15 @@ func halfOpen(whose choosePaths, direction network.Direction) injector {
 func delaySome(s *System) func() {
 	latency := time.Duration(10+s.Random.IntN(31)) * time.Millisecond
 	if s.Random.IntN(2) == 0 {
-		return impair(somePaths, func(p *network.Path) { p.Delay(latency, latency/2) })(s)
+		return impair(somePaths, func(p *redistest.Path) { p.Slow(latency, latency/2) })(s)
 	}
-	return impair(somePaths, func(p *network.Path) { p.DelayReplies(2*latency, latency/2) })(s)
+	return impair(somePaths, func(p *redistest.Path) { p.SlowReplies(2*latency, latency/2) })(s)
 }
 
 // throttleAll lets a few commands in a second pass, in tiny packets.
 func throttleAll(s *System) func() {
 	rate := 2000 + s.Random.IntN(8000)
-	return impair(allPaths, func(p *network.Path) {
+	return impair(allPaths, func(p *redistest.Path) {
 		p.Throttle(rate)
 		p.Slice()
 	})(s)
@@ -124,11 +120,11 @@ func partition(whose choosePaths, heal func(*redistest.Proxy)) injector {
 	return func(s *System) func() {
 		paths := whose(s)
 		for _, path := range paths {
-			path.Commands.Partition()
+			path.Partition()
 		}
 		return func() {
 			for _, path := range paths {
-				heal(path.Commands)
+				heal(path.Proxy)
 			}
 		}
 	}
@@ -139,7 +135,7 @@ func cutConnections(s *System) func() {
 	return func() {
 		for range 10 {
 			for _, path := range somePaths(s) {
-				path.Commands.Cut()
+				path.Cut()
 			}
 			s.runFor(0.02, 0.3)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/tests/faults/internal/network"
 	"github.com/reqlock/reqlock/tests/faults/internal/validate"
 )
 
@@ -30,9 +29,9 @@ func quorumFaults() []Fault {
 		{"are-late", "are late", 1, 2, delay(75, 150)},
 		{"are-refused", "are refused", 0.5, 2, refuse(allPaths)},
 		{"are-cut", "are cut off, again and again", 0.3, 1, flapConnections},
-		{"are-reset", "are reset", 0.5, 1.5, impair(allPaths, (*network.Path).Reset)},
-		{"get-no-commands", "get no commands", 0.5, 2, halfOpen(allPaths, network.Upstream)},
-		{"send-no-replies", "send no replies", 0.5, 2, halfOpen(allPaths, network.Downstream)},
+		{"are-reset", "are reset", 0.5, 1.5, impair(allPaths, (*redistest.Path).Reset)},
+		{"get-no-commands", "get no commands", 0.5, 2, halfOpen(allPaths, redistest.ToServer)},
+		{"send-no-replies", "send no replies", 0.5, 2, halfOpen(allPaths, redistest.ToClient)},
 		{"are-out-of-memory", "are out of memory", 0.5, 2, configure("maxmemory", "1")},
 		{"are-replicas", "are replicas", 0.5, 2, makeReplica},
 		{"lose-scripts", "lose their scripts", 0.2, 0.5, flushScripts},
@@ -49,8 +48,8 @@ func quorumFaults() []Fault {
 		Fault{Name: "quorum-majority-crashes", Inject: repeat(2, restartMajority)},
 		Fault{Name: "quorum-majority-stands-still", Inject: onMajority("is paused", pauseServers)},
 		Fault{Name: "quorum-majority-is-refused", Inject: onMajority("is refused", refuse(allPaths))},
-		Fault{Name: "quorum-majority-gets-no-commands", Inject: onMajority("gets no commands", halfOpen(allPaths, network.Upstream))},
-		Fault{Name: "quorum-majority-sends-no-replies", Inject: onMajority("sends no replies", halfOpen(allPaths, network.Downstream))},
+		Fault{Name: "quorum-majority-gets-no-commands", Inject: onMajority("gets no commands", halfOpen(allPaths, redistest.ToServer))},
+		Fault{Name: "quorum-majority-sends-no-replies", Inject: onMajority("sends no replies", halfOpen(allPaths, redistest.ToClient))},
 	)
 	return on([]Deployment{OnQuorum}, faults...)
 }
@@ -140,7 +139,7 @@ func crashInTurn(s *System) {
 func injectMinorityStorm(s *System) {
 	injectors := []injector{
 		crash((*redistest.Server).Restart), pauseServers, delay(10, 40), delay(75, 150), refuse(allPaths), flapConnections,
-		halfOpen(allPaths, network.Upstream), halfOpen(allPaths, network.Downstream), configure("maxmemory", "1"), makeReplica, flushScripts,
+		halfOpen(allPaths, redistest.ToServer), halfOpen(allPaths, redistest.ToClient), configure("maxmemory", "1"), makeReplica, flushScripts,
 	}
 	s.awaitGrants()
 	s.during(validate.Minority+": a storm", nil, func() {
@@ -224,7 +223,7 @@ func pauseServers(s *System) func() {
 func delay(least, most int) injector {
 	return func(s *System) func() {
 		latency := time.Duration(least+s.Random.IntN(most-least)) * time.Millisecond
-		return impair(allPaths, func(p *network.Path) { p.Delay(latency, latency/4) })(s)
+		return impair(allPaths, func(p *redistest.Path) { p.Slow(latency, latency/4) })(s)
 	}
 }
 

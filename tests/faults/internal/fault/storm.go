@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
 // stormFaults returns faults that inject several failures at a time.
@@ -19,8 +18,8 @@ func stormFaults() []Fault {
 func allInjectors() []injector {
 	return []injector{
 		delaySome, throttleAll, cutConnections, killSubscriptions, refuse(somePaths), pauseProcess, flushScripts,
-		halfOpen(somePaths, network.Upstream), halfOpen(somePaths, network.Downstream),
-		impair(allPaths, (*network.Path).Reset),
+		halfOpen(somePaths, redistest.ToServer), halfOpen(somePaths, redistest.ToClient),
+		impair(allPaths, (*redistest.Path).Reset),
 		partition(onePath, (*redistest.Proxy).Heal), partition(allPaths, (*redistest.Proxy).HealDropped),
 		configure("maxmemory", "1"),
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
-	"github.com/reqlock/reqlock/tests/faults/internal/network"
 )
 
 // A System is what a fault acts on: the servers, the network and the clients of a run. It
@@ -30,7 +29,7 @@ type System struct {
 	// connects to the first server.
 	Admin redis.UniversalClient
 	// Network is between the servers and the clients.
-	Network  *network.Network
+	Network  *redistest.Network
 	Workload Workload
 	// Random makes all choices. It depends only on the seed of the run.
 	Random *rand.Rand
