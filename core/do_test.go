@@ -82,7 +82,7 @@ func testSeveralKeys(t *testing.T, servers *deployment) {
 	t.Run("a timeout releases the other keys", func(t *testing.T) {
 		busy := lock(t, locks, "c")
 		begun := time.Now()
-		err := recorded.With(core.WithWait(300*time.Millisecond)).DoAll(t.Context(), []string{"a", "b", "c"}, func(context.Context) error {
+		err := recorded.With(core.WithWait(time.Second)).DoAll(t.Context(), []string{"a", "b", "c"}, func(context.Context) error {
 			t.Error("ran")
 			return nil
 		})
