@@ -61,7 +61,7 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) err
 		fmt.Fprintln(out, rule)
 	}
 	fmt.Fprintln(out)
-	server := newServer(locks, rules, b) //nolint:contextcheck // keys get the context of their call
+	server := newServer(locks, rules, b)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	if err := tryOut(ctx, out, addr); err != nil && ctx.Err() == nil {
