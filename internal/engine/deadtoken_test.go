@@ -132,22 +132,26 @@ func TestHintOfDeadTokenReleasesIt(t *testing.T) {
 func TestTokenWithUnknownResultIsLookedAfter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e, s, _ := newEngine()
-		s.after.set(func(transition string, _ storetest.AnyRequest) error {
-			if transition == "take" {
+		begun := time.Now()
+		s.after.set(func(string, storetest.AnyRequest) error {
+			if time.Since(begun) < time.Second {
 				return &store.Fault{Unknown: true, Temporary: true, Err: errors.New("no reply")}
 			}
 			return nil
 		})
 		h := hold(t, e, request(WaitForever))
+		if n := s.count("enqueue"); n < 3 || e.later.count() != 1 {
+			t.Errorf("%d enqueues, and %d tokens are looked after", n, e.later.count())
+		}
 		time.Sleep(1500 * time.Millisecond)
 		if s.value("k") != h.Token() {
 			t.Fatal("a live token was released")
 		}
 		release(t, h)
 		s.set("k", h.Token(), time.Hour) // a delayed take
-		time.Sleep(4 * time.Second)
-		if s.value("k") != "" || e.later.Load() != 0 {
-			t.Errorf("the dead token %q holds the key, %d are looked after", s.value("k"), e.later.Load())
+		time.Sleep(8 * time.Second)
+		if s.value("k") != "" || e.later.count() != 0 {
+			t.Errorf("the dead token %q holds the key, %d are looked after", s.value("k"), e.later.count())
 		}
 	})
 }

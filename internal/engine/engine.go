@@ -48,7 +48,7 @@ type Engine struct {
 	limits    limits
 	tokens    atomic.Uint64
 	discards  discardSet
-	later     atomic.Int64 // tokens that discardLater looks after
+	later     laterSet
 	seed      maphash.Seed
 	shards    [shardCount]shard
 	schedule  schedule

@@ -112,6 +112,13 @@ func (d *discardSet) count() int {
 	return len(d.entries) + len(d.aborts) + d.hinted
 }
 
+// count returns how many tokens are looked after.
+func (s *laterSet) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.next)
+}
+
 // fillRenewals holds leases of which each renewal takes d, as many as are renewed at a time. They
 // are due before later leases.
 func fillRenewals(t *testing.T, e *Engine, s *fakeStore, d time.Duration) {
