@@ -21,7 +21,7 @@ func TestTakeThatArrivesAfterTheReleaseIsGivenBack(t *testing.T) {
 			t.Parallel()
 			server, proxy, rdb := behindProxy(t)
 			direct := server.Client(t)
-			locks := newLocker(t, rdb, core.WithTTL(time.Hour)).With(option)
+			locks := newLocker(t, rdb, core.WithTTL(time.Hour), core.WithCommandTimeout(4*time.Second)).With(option)
 			warm, err := locks.TryLock(t.Context(), "k") // loads the scripts
 			noError(t, err)
 			noError(t, warm.Release(t.Context()))
