@@ -3,7 +3,6 @@ package adapter
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/reqlock/reqlock/core"
 )
@@ -35,16 +34,10 @@ func isTimeout(err error) bool { return isContextEnd(err) || isLoss(err) || hasT
 
 // hasTimeout reports whether the method Timeout of an error, or of one below, reports true.
 func hasTimeout(err error) bool {
-	if network, is := err.(interface{ Timeout() bool }); is && network.Timeout() {
-		return true
-	}
-	switch err := err.(type) { //nolint:errorlint // the tree is walked here
-	case interface{ Unwrap() error }:
-		return hasTimeout(err.Unwrap())
-	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(err.Unwrap(), hasTimeout)
-	}
-	return false
+	return walk(err, func(link error) bool {
+		network, is := link.(interface{ Timeout() bool })
+		return is && network.Timeout()
+	})
 }
 
 // isContextEnd reports whether an error says that a context has ended.
