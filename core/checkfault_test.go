@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -128,9 +127,8 @@ func TestCheckWarnsOfEviction(t *testing.T) {
 	server.Grant("+info")
 	rdb := server.Client(t, deadlines)
 	events := &recorder{}
-	var log bytes.Buffer
-	locks := newLocker(t, rdb, core.WithObserver(events.record),
-		logTo(&log))
+	var log logBuffer
+	locks := newLocker(t, rdb, log.all(core.WithObserver(events.record))...)
 	noError(t, locks.Check(t.Context()))
 	warned := events.of(core.Warned)
 	if len(warned) != 1 || len(events.all()) != 1 || warned[0].Err == nil || warned[0].Key.Raw() != "" {

@@ -127,8 +127,8 @@ func TestKeyWithoutTTLIsNamedInTheRefusal(t *testing.T) {
 	for _, key := range []string{"k", "i:k", "i:k2"} {
 		do(t, admin, "SET", "reqlock:"+key, "theirs")
 	}
-	var log strings.Builder
-	locks := newLocker(t, server.Client(t), logTo(&log))
+	var log logBuffer
+	locks := newLocker(t, server.Client(t), log.all()...)
 	refusals := func() map[string]error {
 		waiting := locks.With(core.WithWait(time.Second))
 		ended, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -48,6 +48,15 @@ type Event struct {
 	Caller string
 	// Holds is how many leases are held, in Closing.
 	Holds int
+	// Server is the address of the server, in Outage and Recovered. It is a short text if the
+	// client chooses the address, as with Sentinel.
+	Server string
+	// Lasted is how long the outage was, in Recovered: from its first command that failed to the
+	// first one that succeeded.
+	Lasted time.Duration
+	// Refused is how many locks were refused because of the outage, in Recovered. Unlocked is
+	// how many were not taken because WithFailOpen is on.
+	Refused, Unlocked int
 	// Grant says how the holder got the lease, in Acquired.
 	Grant Grant
 	// Err is described with each kind.

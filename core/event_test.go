@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -80,8 +79,8 @@ func TestEventsOfALock(t *testing.T) {
 
 func TestEventDoesNotPrintItsKey(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
-	locks, events := observed(t, newEmbedded(t), logTo(&log))
+	var log logBuffer
+	locks, events := observed(t, newEmbedded(t), log.all()...)
 	const secret = "iban DE02120300000000202051"
 	lease := lock(t, locks, secret)
 	_, _ = locks.TryLock(t.Context(), secret)

@@ -59,6 +59,12 @@ const (
 	// Closing: Close has begun and waits for holders. Holds says how many. Key, Held and
 	// Caller describe the oldest lease.
 	Closing
+	// Outage: a server began to fail or refuse the commands of all requests, because it cannot be
+	// reached, does not reply, or does not accept this client. Server says which one, and Err why,
+	// and what to do. The requests that it refuses have a Refused each.
+	Outage
+	// Recovered: an Outage is over. Lasted, Refused and Unlocked describe it.
+	Recovered
 )
 
 // String returns the kind as one lower-case word.
@@ -92,6 +98,10 @@ func (k EventKind) String() string {
 		return "outcome_unknown"
 	case Closing:
 		return "closing"
+	case Outage:
+		return "outage"
+	case Recovered:
+		return "recovered"
 	default:
 		return "unknown"
 	}

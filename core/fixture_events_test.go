@@ -1,8 +1,9 @@
 package core_test
 
 import (
-	"io"
+	"log"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +45,49 @@ func (r *recorder) namesOf(kind core.EventKind) string {
 	return strings.Join(names, ",")
 }
 
-// logTo is an observer that writes all events to a log.
-func logTo(log io.Writer) core.Option {
-	return core.WithObserver(core.SlogObserver(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+// A logBuffer is a log that a Locker may still write.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write adds a line.
+func (b *logBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(line)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// Reset removes all lines.
+func (b *logBuffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Reset()
+}
+
+// logger returns a logger of all levels.
+func (b *logBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// beDefault makes the log that of slog.Default, until restore is called.
+func (b *logBuffer) beDefault() (restore func()) {
+	before, flags := slog.Default(), log.Flags()
+	slog.SetDefault(b.logger())
+	return func() {
+		slog.SetDefault(before)
+		log.SetOutput(os.Stderr) // SetDefault has connected package log to the logger
+		log.SetFlags(flags)
+	}
+}
+
+// all returns the options that log each event.
+func (b *logBuffer) all(opts ...core.Option) []core.Option {
+	return append(opts, core.WithLogger(b.logger()), core.WithObserver(core.SlogObserver(b.logger())))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/engine"
+	"github.com/reqlock/reqlock/internal/redis/readiness"
 	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
@@ -74,6 +75,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err := redisstore.CheckReplicas(rdb, s.replicas); err != nil {
 		return nil, fmt.Errorf("reqlock: WithReplicas: %w", err)
 	}
+	s.startLog(func(err error) error { return readiness.Explain(rdb, s.prefix, s.replicas, err) })
 	process := redisstore.NewProcess()
 	store, err := redisstore.New(rdb, s.prefix, process, s.replicas)
 	if err != nil {
@@ -116,6 +118,7 @@ func (l *Locker) view(opts []Option) (*Locker, error) {
 			return nil, err
 		}
 	}
+	view.settings.noteFailOpen()
 	return &view, view.settings.check()
 }
 

@@ -26,6 +26,7 @@ var kinds = [...]EventKind{
 
 	engine.OutcomeUnknown: OutcomeUnknown,
 	engine.Warned:         Warned,
+	engine.Outage:         Outage, // or Recovered
 }
 
 // grants maps the engine's handovers to the grants of this package.
@@ -72,12 +73,28 @@ func (s *settings) observe(e engine.Event) {
 		event.Err = refusalOf(e.Err, s.retryAfter)
 	case e.Kind == engine.Warned:
 		event.Err = warningOf(e.Err)
+	case e.Kind == engine.Outage:
+		s.setOutage(&event, e.Err)
 	case e.Kind == engine.OutcomeUnknown:
 		event.Err = unknownCause(e)
 	case e.Err != nil:
 		event.Err = &Error{Kind: ErrUnavailable, Cause: e.Err}
 	}
 	s.notify(event)
+}
+
+// setOutage sets what an event says of an outage.
+func (s *settings) setOutage(event *Event, err error) {
+	var outage *engine.OutageOf
+	if !errors.As(err, &outage) {
+		return
+	}
+	event.Server = outage.Server
+	if outage.Lasted == 0 {
+		event.Err = &Error{Kind: ErrUnavailable, Cause: s.explain(outage.Err)}
+		return
+	}
+	event.Kind, event.Lasted, event.Refused, event.Unlocked = Recovered, outage.Lasted, outage.Refused, outage.Unlocked
 }
 
 // warningOf returns the Err of a Warned event of the engine.

@@ -2,9 +2,7 @@ package core
 
 import (
 	"fmt"
-	"log/slog"
 	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 )
 
@@ -36,17 +34,18 @@ func (s *settings) notifyEach(observers []*observer, event Event) {
 	returned = true
 }
 
-// reportPanic reports to slog.Default and to the other observers that an observer has panicked,
-// or has ended its goroutine if caught is nil. It does so once for each kind of event.
+// reportPanic reports to the logger and to the other observers that an observer has panicked, or has
+// ended its goroutine if caught is nil. It does so once for each kind of event. The logger gets the
+// stack, too.
 func (s *settings) reportPanic(broken *observer, event Event, caught any) {
 	bit := uint32(1) << event.Kind
 	if broken.reported.Or(bit)&bit != 0 {
 		return
 	}
 	warning := Event{Kind: Warned, Err: panicError(event.Kind, caught), ctx: event.ctx}
-	logPanic(warning)
+	s.log.panicked(warning)
 	for i, other := range s.observers {
-		if other != broken {
+		if other != broken && (s.log == nil || i > 0) {
 			s.notifyEach(s.observers[i:i+1], warning)
 		}
 	}
@@ -63,11 +62,4 @@ func panicError(kind EventKind, caught any) error {
 	default:
 		return fmt.Errorf("reqlock: an observer panicked at the event %q: %T", kind, caught)
 	}
-}
-
-// logPanic logs the report of a panic with the stack. The handler of slog.Default may panic, too,
-// for the same reason as the observer.
-func logPanic(warning Event) {
-	defer func() { _ = recover() }()
-	slog.Default().Error(warning.Err.Error(), slog.String("stack", string(debug.Stack())))
 }

@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,10 +17,8 @@ import (
 // The report also goes to slog.Default, with the stack and without the text of the panic, which may
 // contain the key. Observers that panic at the report, too, do not repeat it without end.
 func TestPanicOfAnObserverIsLogged(t *testing.T) { //nolint:paralleltest // slog.Default belongs to the process
-	var log bytes.Buffer
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	defer slog.SetDefault(before)
+	log := &logBuffer{}
+	defer log.beDefault()()
 	var missing map[string]int
 	locks := newLocker(t, newEmbedded(t), core.WithObserver(func(e core.Event) { panic(e.Key.Raw()) }),
 		core.WithObserver(func(e core.Event) { missing[e.Name]++ }))
@@ -86,11 +83,10 @@ type panickingHandler struct{ slog.Handler }
 // Handle panics.
 func (panickingHandler) Handle(context.Context, slog.Record) error { panic("a bug of the log") }
 
-func TestPanicOfAnObserverAndOfTheLog(t *testing.T) { //nolint:paralleltest // slog.Default belongs to the process
-	before := slog.Default()
-	t.Cleanup(func() { slog.SetDefault(before) })
-	slog.SetDefault(slog.New(panickingHandler{before.Handler()}))
-	locks := locktest.New(t, core.WithObserver(func(core.Event) { panic("a bug of the observer") }))
+func TestPanicOfAnObserverAndOfTheLog(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t, core.WithLogger(slog.New(panickingHandler{slog.DiscardHandler})),
+		core.WithObserver(func(core.Event) { panic("a bug of the observer") }))
 	lease, err := locks.Lock(t.Context(), "k")
 	noError(t, err)
 	noError(t, lease.Release(t.Context()))

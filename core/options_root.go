@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -87,6 +88,25 @@ func WithOpenCommits(count, bytes int) Option {
 	}}
 }
 
+// WithLogger sets the logger for what the people who run the program should see: slog.Default if
+// not set, at the time of each event. A nil logger silences the Locker. These events are logged, all
+// at the level WARN: Outage, Recovered, OutcomeUnknown, Lost, Restored, HeldLong, Warned and Closing,
+// a Committed that ends an unknown outcome, and a fault of Redis that is not part of an outage, such
+// as a key of another type. Of such faults one gets a line in ten seconds, and "more" counts the
+// others. WithObserver does not change what is logged. For the other events see SlogObserver.
+//
+// Keys appear as digests. The line of an unknown outcome, and that of the end of a commit that
+// went on, also have endpoint_key, the digest of EndpointKey in full, for ReadRecord and Resolve.
+//
+// The logger gets the context of the event: see Event.Context. A logger that blocks, blocks as an
+// observer does: see WithObserver. Only New and NewQuorum accept this option.
+func WithLogger(logger *slog.Logger) Option {
+	return rootOption{"WithLogger", byBoth, func(r *root) error {
+		r.logger, r.silent = logger, logger == nil
+		return nil
+	}}
+}
+
 // WithObserver adds a function that receives each event: none if not set. Events of a request
 // come on the goroutine of that request, so there may be several at once. Events of the Locker's
 // own goroutines, such as Renewed and Lost, come on one goroutine, in order. So the function must
@@ -97,7 +117,7 @@ func WithOpenCommits(count, bytes int) Option {
 // At that place in the order, a Warned event says how many events of each kind were dropped.
 //
 // A panic of the function is caught, and changes nothing for the lock. The first one at each kind
-// of event is reported to the other observers, as Warned, and to slog.Default, with the stack. The
+// of event is reported to the other observers, as Warned, and to the logger of WithLogger, with the stack. The
 // end of the goroutine, by runtime.Goexit or t.FailNow, counts as a panic. It cannot be caught, so
 // it also releases the lock of a request that it ends. A panic of any other function that the
 // program passes, such as the function of a key, or a handler, ends the lock and goes on.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/engine"
 	"github.com/reqlock/reqlock/internal/redis/quorumstore"
+	"github.com/reqlock/reqlock/internal/redis/readiness"
 	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
@@ -52,6 +53,7 @@ func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error)
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	s.startLog(func(err error) error { return readiness.Explain(clients[0], s.prefix, s.replicas, err) })
 	process := redisstore.NewProcess()
 	store, err := quorumstore.New(clients, s.prefix, process, s.quarantine)
 	if err != nil {

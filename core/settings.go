@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/bridge"
@@ -69,7 +70,11 @@ type root struct {
 	maxTotal       int
 	openCommits    int
 	openBytes      int
-	observers      []*observer
+	observers      []*observer           // that of log is the first one, after startLog
+	logger         *slog.Logger          // nil: slog.Default
+	silent         bool                  // WithLogger(nil)
+	log            *eventLog             // nil if silent
+	explain        func(err error) error // says what to do about a failure of Redis
 	replicas       redisstore.Replicas
 	quarantine     time.Duration // 0: not a quorum
 }
@@ -119,11 +124,31 @@ func (s *settings) check() error {
 	return s.checkReplicas()
 }
 
+// startLog makes the log of WithLogger the first observer. explain says what to do about a failure
+// of Redis.
+func (s *settings) startLog(explain func(error) error) {
+	s.explain = explain
+	if s.silent {
+		return
+	}
+	s.log = &eventLog{logger: s.logger}
+	s.noteFailOpen()
+	s.observers = append([]*observer{{observe: s.log.observe}}, s.observers...)
+}
+
+// noteFailOpen notes WithFailOpen for the line about an outage.
+func (s *settings) noteFailOpen() {
+	if s.failOpen && s.log != nil {
+		s.log.failsOpen.Store(true)
+	}
+}
+
 // engineConfig returns the engine's configuration for a process.
 func (s *settings) engineConfig(process string) engine.Config {
 	hooks := engine.Hooks{Cause: causeOf}
 	if len(s.observers) > 0 {
 		hooks.Observe = s.observe
+		hooks.OnlyUrgent = s.log != nil && len(s.observers) == 1
 	}
 	return engine.Config{
 		Process:         process,

@@ -3,101 +3,93 @@ package core
 import (
 	"errors"
 	"log/slog"
+
+	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// SlogObserver returns an observer, for WithObserver, that logs each event. These are logged
-// at warning level: a lost lease, a lease that is held long, a lost record, an unknown
-// outcome, a run without the lock, a warning of Check or an adapter, a Close that waits for
-// holders, the end of a commit that went on, a key that failed with a status of 500 or more, a fault of Redis, and
-// ErrUpgrade and ErrHiddenLease, which are mistakes in the program. All other events are
-// logged at debug level. Of renewals that fail one after the other, only the first is logged
-// at warning level.
+// SlogObserver returns an observer, for WithObserver, that logs each event at debug level, except
+// those that the logger of WithLogger gets. With the same logger in both, each event has one line:
 //
-// Keys appear as digests. The line of an unknown outcome, and that of the end of a commit that
-// went on, also have endpoint_key, the digest of EndpointKey in full, for ReadRecord and Resolve.
+//	core.New(rdb, core.WithLogger(logger), core.WithObserver(core.SlogObserver(logger)))
 //
-// The logger gets the context of the event: see Event.Context. So a handler that reads the
-// trace of a context writes it into the line.
+// Keys appear as digests. The logger gets the context of the event: see Event.Context. So a handler
+// that reads the trace of a context writes it into the line.
 func SlogObserver(logger *slog.Logger) func(Event) {
 	must(logger != nil, "SlogObserver needs a logger")
 	return func(e Event) {
-		level := levelOf(e)
-		ctx := e.Context()
-		if !logger.Enabled(ctx, level) {
-			return
+		if !isWarning(e) && logger.Enabled(e.Context(), slog.LevelDebug) {
+			logEvent(logger, slog.LevelDebug, e, nil)
 		}
-		attrs := make([]slog.Attr, 0, 8)
-		if !e.Key.IsEmpty() {
-			attrs = append(attrs, slog.String("key", e.Key.String()))
-		}
-		if e.Name != "" {
-			attrs = append(attrs, slog.String("name", e.Name))
-		}
-		if e.Idempotent {
-			attrs = append(attrs, slog.Bool("idempotent", true))
-		}
-		if e.Shared {
-			attrs = append(attrs, slog.Bool("shared", true))
-		}
-		switch e.Kind {
-		case Acquired:
-			attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("grant", e.Grant.String()))
-		case Refused, Replayed:
-			attrs = append(attrs, slog.Duration("waited", e.Waited))
-		case Released, Renewed, Lost, Committed, Restored, OutcomeUnknown:
-			attrs = append(attrs, slog.Duration("held", e.Held))
-		case HeldLong:
-			attrs = append(attrs, slog.Duration("held", e.Held), slog.Bool("repeated", e.Repeated))
-		case Closing:
-			attrs = append(attrs, slog.Duration("held", e.Held), slog.Int("holds", e.Holds))
-		case Waiting, Unlocked, Warned:
-		}
-		if endpoint, ok := e.Key.EndpointKey(); ok && (e.Kind == OutcomeUnknown || isLateResult(e)) {
-			attrs = append(attrs, slog.String("endpoint_key", endpoint))
-		}
-		if e.Ending != 0 {
-			attrs = append(attrs, slog.String("ending", e.Ending.String()))
-		}
-		if e.Caller != "" {
-			attrs = append(attrs, slog.String("caller", e.Caller))
-		}
-		if e.Err != nil {
-			attrs = append(attrs, slog.String("error", e.Err.Error()))
-		}
-		logger.LogAttrs(ctx, level, "lock "+messageOf(e), attrs...)
 	}
 }
 
-// levelOf returns the warning level for events that an operator should see.
-func levelOf(e Event) slog.Level {
+// logEvent logs an event, with further attributes.
+func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr) {
+	attrs := make([]slog.Attr, 0, 8+len(extra))
+	if !e.Key.IsEmpty() {
+		attrs = append(attrs, slog.String("key", e.Key.String()))
+	}
+	if e.Name != "" {
+		attrs = append(attrs, slog.String("name", e.Name))
+	}
+	if e.Idempotent {
+		attrs = append(attrs, slog.Bool("idempotent", true))
+	}
+	if e.Shared {
+		attrs = append(attrs, slog.Bool("shared", true))
+	}
 	switch e.Kind {
-	case Lost, HeldLong, Restored, OutcomeUnknown, Unlocked, Warned, Closing:
-		return slog.LevelWarn
+	case Acquired:
+		attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("grant", e.Grant.String()))
+	case Refused, Replayed:
+		attrs = append(attrs, slog.Duration("waited", e.Waited))
+	case Released, Renewed, Lost, Committed, Restored, OutcomeUnknown:
+		attrs = append(attrs, slog.Duration("held", e.Held))
+	case HeldLong:
+		attrs = append(attrs, slog.Duration("held", e.Held), slog.Bool("repeated", e.Repeated))
+	case Closing:
+		attrs = append(attrs, slog.Duration("held", e.Held), slog.Int("holds", e.Holds))
+	case Outage:
+		attrs = append(attrs, slog.String("server", e.Server))
+	case Recovered:
+		attrs = append(attrs, slog.String("server", e.Server), slog.Duration("lasted", e.Lasted),
+			slog.Int("refused", e.Refused), slog.Int("unlocked", e.Unlocked))
+	case Waiting, Unlocked, Warned:
+	}
+	if endpoint, ok := e.Key.EndpointKey(); ok && (e.Kind == OutcomeUnknown || isLateResult(e)) {
+		attrs = append(attrs, slog.String("endpoint_key", endpoint))
+	}
+	if e.Ending != 0 {
+		attrs = append(attrs, slog.String("ending", e.Ending.String()))
+	}
+	if e.Caller != "" {
+		attrs = append(attrs, slog.String("caller", e.Caller))
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.String("error", e.Err.Error()))
+	}
+	logger.LogAttrs(e.Context(), level, messageOf(e), append(attrs, extra...)...)
+}
+
+// isWarning reports whether an operator should see the event. The single failures of an outage are
+// part of its Outage and its Recovered.
+func isWarning(e Event) bool {
+	switch e.Kind {
+	case Lost, HeldLong, Restored, OutcomeUnknown, Warned, Closing, Outage, Recovered:
+		return true
 	case Refused:
-		if isFaultOfServer(e.Err) {
-			return slog.LevelWarn
-		}
+		return isUnavailable(e.Err) && !errors.Is(e.Err, ErrClosed) && !engine.IsOutage(e.Err)
+	case Unlocked:
+		return !engine.IsOutage(e.Err)
 	case Renewed:
-		if e.Err != nil && !e.Repeated {
-			return slog.LevelWarn
-		}
-	case Released, Committed:
-		if e.Err != nil || isLateResult(e) {
-			return slog.LevelWarn
-		}
+		return e.Err != nil && !e.Repeated && !engine.IsOutage(e.Err)
+	case Released:
+		return e.Err != nil && !engine.IsOutage(e.Err)
+	case Committed:
+		return isLateResult(e) || e.Err != nil && !engine.IsOutage(e.Err)
 	case Acquired, Waiting, Replayed:
 	}
-	return slog.LevelDebug
-}
-
-// isFaultOfServer reports whether a request was refused because of a fault of Redis, of the key
-// function or of the program, and not because of its client, of other requests or of Close.
-func isFaultOfServer(err error) bool {
-	var fromKey *keyError
-	if errors.As(err, &fromKey) {
-		return statusOf(fromKey.err) >= 500
-	}
-	return isUnavailable(err) && !errors.Is(err, ErrClosed) || errors.Is(err, ErrUpgrade) || errors.Is(err, ErrHiddenLease)
+	return false
 }
 
 // isLateResult reports whether the event is the end of a commit that went on, after the outcome
@@ -107,15 +99,17 @@ func isLateResult(e Event) bool { return e.Kind == Committed && e.Repeated }
 // messageOf says what happened. An event with an error is about something that was tried.
 func messageOf(e Event) string {
 	switch {
+	case e.Kind == Outage:
+		return "redis outage began"
+	case e.Kind == Recovered:
+		return "redis outage is over"
 	case e.Err == nil && isLateResult(e):
-		return "committed late"
-	case e.Err == nil:
-		return e.Kind.String()
-	case e.Kind == Committed || e.Kind == Renewed:
-		return "not " + e.Kind.String()
+		return "lock committed late"
+	case e.Err != nil && (e.Kind == Committed || e.Kind == Renewed):
+		return "lock not " + e.Kind.String()
 	case e.Kind == Released && errors.Is(e.Err, ErrUnavailable):
-		return "release not confirmed"
+		return "lock release not confirmed"
 	default:
-		return e.Kind.String()
+		return "lock " + e.Kind.String()
 	}
 }

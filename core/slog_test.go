@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,62 +13,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestSlogObserver(t *testing.T) {
-	t.Parallel()
-	for kind, want := range map[core.EventKind]string{
-		core.Acquired: "level=DEBUG msg=\"lock acquired\"",
-		core.Waiting:  "level=DEBUG msg=\"lock waiting\"",
-		core.Refused:  "level=DEBUG msg=\"lock refused\"",
-		core.Released: "level=DEBUG msg=\"lock released\"",
-		core.Renewed:  "level=DEBUG msg=\"lock renewed\"",
-		core.Lost:     "level=WARN msg=\"lock lost\"",
-		core.HeldLong: "level=WARN msg=\"lock held_long\"",
-		core.Unlocked: "level=WARN msg=\"lock unlocked\"",
-
-		core.Replayed:  "level=DEBUG msg=\"lock replayed\"",
-		core.Committed: "level=DEBUG msg=\"lock committed\"",
-		core.Restored:  "level=WARN msg=\"lock restored\"",
-		core.Warned:    "level=WARN msg=\"lock warned\"",
-		core.Closing:   "level=WARN msg=\"lock closing\"",
-
-		core.OutcomeUnknown: "level=WARN msg=\"lock outcome_unknown\"",
-	} {
-		var log bytes.Buffer
-		observe := core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-		observe(core.Event{Kind: kind})
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("%v: %s", kind, log.String())
-		}
-		fault := core.Event{Kind: kind, Err: fmt.Errorf("x: %w", core.ErrUnavailable)}
-		log.Reset()
-		observe(fault)
-		if isFault := kind != core.Acquired && kind != core.Waiting && kind != core.Replayed; strings.Contains(log.String(), "WARN") != isFault {
-			t.Errorf("fault in %v: %s", kind, log.String())
-		}
-		log.Reset()
-		quiet := core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})))
-		quiet(fault)
-		if log.Len() != 0 {
-			t.Errorf("logged below the level: %s", log.String())
-		}
-	}
-	for kind, want := range map[core.EventKind]string{
-		core.Committed: "lock not committed", core.Renewed: "lock not renewed", core.Released: "lock release not confirmed",
-		core.OutcomeUnknown: "lock outcome_unknown",
-	} {
-		var log bytes.Buffer
-		core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))(core.Event{Kind: kind, Err: core.ErrUnavailable})
-		if !strings.Contains(log.String(), `msg="`+want+`"`) {
-			t.Errorf("%v failed: %s", kind, log.String())
-		}
-	}
-	if got := core.EventKind(0).String() + core.Grant(0).String(); got != "unknownunknown" {
-		t.Error(got)
-	}
-}
-
-// Events that come for each retry, or that a client or a shutdown causes, are no warnings.
-func TestSlogObserverWarnsOnce(t *testing.T) {
+// An event that the logger of WithLogger gets has no second line.
+func TestSlogObserverLogsWhatWithLoggerLeaves(t *testing.T) {
 	t.Parallel()
 	unavailable := fmt.Errorf("x: %w", core.ErrUnavailable)
 	refusalOf := func(keyErr error) error {
@@ -83,31 +28,48 @@ func TestSlogObserverWarnsOnce(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		event core.Event
-		level string
+		want  string // "": WithLogger logs it
 	}{
-		"a failed renewal":               {core.Event{Kind: core.Renewed, Err: unavailable}, "WARN"},
-		"the next failed renewal":        {core.Event{Kind: core.Renewed, Err: unavailable, Repeated: true}, "DEBUG"},
-		"a commit that went on":          {core.Event{Kind: core.Committed, Repeated: true}, "WARN"},
-		"held long, again":               {core.Event{Kind: core.HeldLong, Repeated: true}, "WARN"},
-		"refused by Close":               {core.Event{Kind: core.Refused, Err: &core.Error{Kind: core.ErrClosed}}, "DEBUG"},
-		"refused by Redis":               {core.Event{Kind: core.Refused, Err: unavailable}, "WARN"},
-		"a client without a key":         {core.Event{Kind: core.Refused, Err: refusalOf(core.ErrNoKey)}, "DEBUG"},
-		"an unknown client":              {core.Event{Kind: core.Refused, Err: refusalOf(teapot(401))}, "DEBUG"},
-		"the key function's own failure": {core.Event{Kind: core.Refused, Err: refusalOf(errors.New("down"))}, "WARN"},
-		"its service is away":            {core.Event{Kind: core.Refused, Err: refusalOf(teapot(503))}, "WARN"},
+		"acquired":                 {core.Event{Kind: core.Acquired}, "lock acquired"},
+		"waiting":                  {core.Event{Kind: core.Waiting}, "lock waiting"},
+		"released":                 {core.Event{Kind: core.Released}, "lock released"},
+		"a failed release":         {core.Event{Kind: core.Released, Err: unavailable}, ""},
+		"renewed":                  {core.Event{Kind: core.Renewed}, "lock renewed"},
+		"a failed renewal":         {core.Event{Kind: core.Renewed, Err: unavailable}, ""},
+		"the next failed renewal":  {core.Event{Kind: core.Renewed, Err: unavailable, Repeated: true}, "lock not renewed"},
+		"lost":                     {core.Event{Kind: core.Lost}, ""},
+		"held long":                {core.Event{Kind: core.HeldLong, Repeated: true}, ""},
+		"unlocked":                 {core.Event{Kind: core.Unlocked, Err: unavailable}, ""},
+		"replayed":                 {core.Event{Kind: core.Replayed}, "lock replayed"},
+		"committed":                {core.Event{Kind: core.Committed}, "lock committed"},
+		"a failed commit":          {core.Event{Kind: core.Committed, Err: unavailable}, ""},
+		"a commit that went on":    {core.Event{Kind: core.Committed, Repeated: true}, ""},
+		"restored":                 {core.Event{Kind: core.Restored}, ""},
+		"warned":                   {core.Event{Kind: core.Warned}, ""},
+		"closing":                  {core.Event{Kind: core.Closing}, ""},
+		"an unknown outcome":       {core.Event{Kind: core.OutcomeUnknown, Err: unavailable}, ""},
+		"an outage":                {core.Event{Kind: core.Outage, Err: unavailable}, ""},
+		"its end":                  {core.Event{Kind: core.Recovered}, ""},
+		"refused by Redis":         {core.Event{Kind: core.Refused, Err: unavailable}, ""},
+		"refused by Close":         {core.Event{Kind: core.Refused, Err: &core.Error{Kind: core.ErrClosed}}, "lock refused"},
+		"a client without a key":   {core.Event{Kind: core.Refused, Err: refusalOf(core.ErrNoKey)}, "lock refused"},
+		"a key function's failure": {core.Event{Kind: core.Refused, Err: refusalOf(errors.New("down"))}, "lock refused"},
 	} {
-		var log bytes.Buffer
-		core.SlogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))(test.event)
-		if !strings.Contains(log.String(), "level="+test.level) {
-			t.Errorf("%s: want %s: %s", name, test.level, log.String())
+		var log logBuffer
+		core.SlogObserver(log.logger())(test.event)
+		if got := log.String(); (got != "") != (test.want != "") || !strings.Contains(got, `level=DEBUG msg="`+test.want) && test.want != "" {
+			t.Errorf("%s: want %q, logged %q", name, test.want, got)
 		}
+	}
+	if got := core.EventKind(0).String() + core.Grant(0).String(); got != "unknownunknown" {
+		t.Error(got)
 	}
 }
 
 func TestSlogObserverLogsNameAndEnding(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
-	locks := newLocker(t, newEmbedded(t), logTo(&log), core.WithName("payments"))
+	var log logBuffer
+	locks := newLocker(t, newEmbedded(t), log.all(core.WithName("payments"))...)
 	noError(t, begin(t, locks, "k").Abort(t.Context()))
 	release(t, lock(t, locks, "k"))
 	for _, want := range []string{
@@ -166,8 +128,7 @@ func (h *traceHandler) count(trace string) (n int) {
 
 func TestObserverHearsOfKeysThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	var log strings.Builder
-	locks, events := observed(t, newEmbedded(t), logTo(&log))
+	locks, events := observed(t, newEmbedded(t))
 	for _, key := range []core.Key[string]{failing(nil), core.KeyOf(accountOf), failing(core.ErrSkip)} {
 		_, release, err := core.Enter(t.Context(), locks, "", key)
 		release()
@@ -179,12 +140,9 @@ func TestObserverHearsOfKeysThatCannotBeRead(t *testing.T) {
 	if len(refused) != 2 || !errors.Is(refused[0].Err, core.ErrNoKey) || !refused[0].Key.IsEmpty() {
 		t.Errorf("events %+v", refused)
 	}
-	for _, want := range []string{
-		`level=DEBUG msg="lock refused" waited=0s error="reqlock: no key: Header(\"X-Account\") is empty"`,
-		`level=WARN msg="lock refused" waited=0s error="reqlock: key function: core_test.accountOf: no database"`,
-	} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %s:\n%s", want, log.String())
+	for i, want := range []string{`reqlock: no key: Header("X-Account") is empty`, `reqlock: key function: core_test.accountOf: no database`} {
+		if got := refused[i].Err.Error(); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

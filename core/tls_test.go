@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -86,9 +85,9 @@ func TestNoErrorContainsCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			events := &recorder{}
-			var log bytes.Buffer
-			locks := newLocker(t, secure(t, options), core.WithWait(200*time.Millisecond),
-				core.WithObserver(events.record), logTo(&log))
+			var log logBuffer
+			locks := newLocker(t, secure(t, options), log.all(core.WithWait(200*time.Millisecond),
+				core.WithObserver(events.record))...)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			_, tryErr := locks.TryLock(ctx, "k")
@@ -112,7 +111,7 @@ func TestNoErrorContainsCredentials(t *testing.T) {
 					t.Errorf("contains credentials: %s", text)
 				}
 			}
-			if len(events.of(core.Refused)) == 0 || log.Len() == 0 {
+			if len(events.of(core.Refused)) == 0 || log.String() == "" {
 				t.Error("the observers received no refusal")
 			}
 		})

@@ -1,10 +1,8 @@
 package core_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -114,9 +112,8 @@ func TestFailedCommitIsReportedAsUnknown(t *testing.T) {
 // take it.
 func TestLogLineOfUnknownOutcomeLeadsToResolve(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
-	logger := core.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))
-	locks, events := observed(t, newEmbedded(t), withoutResend(core.WithObserver(logger))...)
+	var log logBuffer
+	locks, events := observed(t, newEmbedded(t), withoutResend(log.all()...)...)
 	noError(t, begin(t, locks, adapter.Must(core.EndpointKey("POST", "/payments", "ada"))).Unknown(t.Context(), nil))
 	line := log.String()
 	if strings.Count(line, "level=WARN") != 1 || !strings.Contains(line, `msg="lock outcome_unknown"`) || !strings.Contains(line, " held=") {

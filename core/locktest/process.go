@@ -44,7 +44,7 @@ type process struct {
 // newProcess returns a process on the server.
 func newProcess(server *miniredis.Miniredis, opts []core.Option) (*process, error) {
 	link := newLink(server)
-	locker, err := core.New(link.client, opts...)
+	locker, err := core.New(link.client, append([]core.Option{core.WithLogger(nil)}, opts...)...)
 	if err != nil {
 		link.close()
 		return nil, err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -12,6 +13,12 @@ const WaitForever = time.Duration(-1)
 
 // A Limit is store.Limit, for the owner of the engine.
 type Limit = store.Limit
+
+// OutageOf is store.Outage, for the owner of the engine.
+type OutageOf = store.Outage
+
+// IsOutage reports whether an error is part of an outage, which has an event of its own.
+func IsOutage(err error) bool { return store.IsOutage(err) }
 
 // The limits of leases.
 const (
@@ -63,6 +70,8 @@ type Hooks struct {
 	// caller whom the event is about, or else on that of the eventQueue. It must not panic. It
 	// may end its goroutine: then the engine ends the hold of the caller.
 	Observe func(Event)
+	// OnlyUrgent limits Observe to the events that an operator should see: see isUrgent.
+	OnlyUrgent bool
 	// Cause returns the error for a loss. The engine cancels the holder's context with
 	// it. It must not be nil.
 	Cause func(Loss) error
@@ -87,8 +96,9 @@ const (
 	OutcomeUnknown
 	Closing // Close has begun and waits for holders
 	Warned  // the Err of the event is for an operator; a *Dropped is from the eventQueue
+	Outage  // an outage of a server begins or ends; Err is a *store.Outage
 
-	kindCount = int(Warned) + 1
+	kindCount = int(Outage) + 1
 )
 
 // A Handover is the way in which a lease came to its holder.
@@ -145,9 +155,33 @@ func (e Event) of(h *Hold) Event {
 
 // observe passes an event to the owner, on the goroutine of a caller.
 func (e *Engine) observe(event Event) {
-	if e.hooks.Observe != nil {
+	if e.observes(event) {
 		e.hooks.Observe(event)
 	}
+}
+
+// observes reports whether the owner wants an event.
+func (e *Engine) observes(event Event) bool {
+	return e.hooks.Observe != nil && (!e.hooks.OnlyUrgent || event.isUrgent())
+}
+
+// isUrgent reports whether an operator should see the event. It is false for the events of each
+// lock.
+func (e *Event) isUrgent() bool {
+	switch e.Kind {
+	case Lost, HeldLong, Restored, OutcomeUnknown, Closing, Warned, Outage:
+		return true
+	case Refused:
+		var refusal *Refusal
+		return errors.As(e.Err, &refusal) && refusal.Reason == Unavailable
+	case Acquired, Waiting, Released, Renewed, Replayed, Committed:
+	}
+	return e.Err != nil || e.Repeated
+}
+
+// onOutage reports the begin or the end of an outage to the owner.
+func (e *Engine) onOutage(outage store.Outage) {
+	e.observeLater(queuedEvent{Event: Event{Kind: Outage, Err: &outage}})
 }
 
 // onWarning reports a warning of the store to the owner.

@@ -91,6 +91,9 @@ func New(s store.Store, c Config) *Engine {
 	s.OnHint(e.onHint)
 	s.OnLateGrant(e.onLateGrant)
 	s.OnWarning(e.onWarning)
+	if e.hooks.Observe != nil {
+		s.OnOutage(e.onOutage)
+	}
 	if e.failFast > 0 {
 		s.Watch()
 	}

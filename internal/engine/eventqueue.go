@@ -11,7 +11,7 @@ const eventRoom = 4096
 
 // ownRoom lists the kinds for which the queue has room of their own, because an operator needs
 // them. All other kinds share one room.
-var ownRoom = [...]Kind{Lost, OutcomeUnknown, Warned}
+var ownRoom = [...]Kind{Lost, OutcomeUnknown, Warned, Outage}
 
 // An eventQueue passes the events of the engine's own goroutines to the owner, one at a time
 // and in order. If the owner blocks, the queue drops the events for which there is no room. Its
@@ -49,7 +49,7 @@ func roomOf(kind Kind) Kind {
 
 // report adds an event for the owner, if there is one.
 func (e *Engine) report(event Event, after *callbacks) {
-	if e.hooks.Observe != nil {
+	if e.observes(event) {
 		after.events = append(after.events, event)
 	}
 }
@@ -71,7 +71,7 @@ func (e *Engine) observeAll(events []Event) {
 
 // observeLater passes an event to the owner through the queue. It does not wait for the owner.
 func (e *Engine) observeLater(event queuedEvent) {
-	if e.hooks.Observe == nil {
+	if !e.observes(event.Event) {
 		return
 	}
 	if e.events.push(event) {

@@ -29,6 +29,7 @@ func (e *Engine) refuseUnserved(key string) *Refusal {
 	}
 	return &Refusal{Reason: Unavailable, Fault: &store.Fault{
 		Temporary: true,
+		Outage:    true,
 		Err:       fmt.Errorf("no command was served for %v, the last one failed with: %w", lasts.Round(100*time.Millisecond), why),
 	}}
 }

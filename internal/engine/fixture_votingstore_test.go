@@ -55,6 +55,10 @@ func (v *votingStore) OnLateGrant(func(key, token string)) {}
 
 func (v *votingStore) OnWarning(func(error)) {}
 
+func (v *votingStore) OnOutage(func(store.Outage)) {}
+
+func (v *votingStore) CountRefused(string, bool) {}
+
 func (v *votingStore) Close(context.Context) error { return nil }
 
 // tokens returns the tokens that were released.

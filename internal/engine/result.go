@@ -24,7 +24,7 @@ func (h *Hold) outcome() (Loss, error) {
 func (h *Hold) report(event Event, after *callbacks) {
 	if !h.awaited {
 		h.engine.report(event, after)
-	} else if h.engine.hooks.Observe != nil {
+	} else if h.engine.observes(event) {
 		r := h.ownResult()
 		r.events = append(r.events, event)
 	}

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
 
 // A waiter is a caller in a waitlist.
 type waiter struct {
@@ -44,6 +48,9 @@ func (w *waiter) observeOutcome(begun time.Time, refusal *Refusal) {
 		event.Kind = Replayed
 	default:
 		event.Kind, event.Err = Refused, refusal
+		if store.IsOutage(refusal.Fault) {
+			h.engine.store.CountRefused(h.request.Key, h.request.FailOpen && h.request.Attempt == nil)
+		}
 	}
 	h.engine.observe(event.of(h))
 	if refusal == nil && h.number > 1 {

@@ -11,9 +11,17 @@ type Fault struct {
 	// Temporary is true if the same command may succeed a little later: after a lost
 	// connection, or on a server that loads or fails over.
 	Temporary bool
+	// Outage is true if calls for other keys fail, too: see Store.OnOutage.
+	Outage bool
 	// Err is the cause. It never unwraps to an error of package context, so a fault cannot
 	// be mistaken for the end of the caller's own context.
 	Err error
+}
+
+// IsOutage reports whether an error is a Fault of an outage, or wraps one.
+func IsOutage(err error) bool {
+	var fault *Fault
+	return errors.As(err, &fault) && fault.Outage
 }
 
 // Error returns the text of the cause.

@@ -147,6 +147,13 @@ type Store interface {
 	// a server sends messages that cannot be read. It is called once for each reason and
 	// server. The rules of OnHint apply.
 	OnWarning(func(error))
+	// OnOutage registers the one function that is called when an outage of a server begins, and
+	// when it ends. It must be called before the first transition, and the function must not
+	// block, nor call the store.
+	OnOutage(func(Outage))
+	// CountRefused counts a caller for the key that was refused with a Fault of an outage, or
+	// that runs without the lock because of it. It does no I/O.
+	CountRefused(key string, runsUnlocked bool)
 	// Watch makes the store record what Unserved returns. It must be called before the first
 	// transition.
 	Watch()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,7 +60,7 @@ func IsLost(err error) bool {
 // NewFault turns the error of a call into a fault. uncertain says that a send of the call
 // may have been applied, or may still be.
 func NewFault(err error, uncertain bool) *store.Fault {
-	f := &store.Fault{Err: Sanitize(err), Unknown: uncertain}
+	f := &store.Fault{Err: Sanitize(err), Unknown: uncertain, Outage: IsOutage(err)}
 	var unexpected *UnexpectedReplyError
 	switch {
 	case errors.As(f.Err, &unexpected):
@@ -114,6 +115,29 @@ func IsUnserved(err error) bool {
 	}
 	return hasPrefix(err.Error(), unserved[:])
 }
+
+// refusing lists the prefixes of errors that a server sends to all clients, or to all with the same
+// options, until somebody changes the server or the options.
+var refusing = [...]string{
+	"NOAUTH ", "WRONGPASS ", "NOPERM ", "DENIED ", "ERR invalid password", "ERR AUTH ", "ERR DB index is out of range",
+	"OOM ", "MISCONF ", "NOREPLICAS ", "ERR This instance has cluster support disabled", "ERR unknown command",
+}
+
+// IsOutage reports whether an error says that calls of other keys fail, too: there is no reply, too
+// few replicas have acknowledged the call, or the server refuses all calls. The other errors are
+// about one command, one key or one slot.
+func IsOutage(err error) bool {
+	var unexpected *UnexpectedReplyError
+	if IsLost(err) {
+		return !errors.As(err, &unexpected)
+	}
+	text := err.Error()
+	return hasPrefix(text, unserved[:]) || hasPrefix(text, refusing[:]) || strings.HasPrefix(text, "ERR ") && refusedInScript.MatchString(text)
+}
+
+// refusedInScript matches the errors of scripts whose commands the server does not have, or refuses
+// to the user.
+var refusedInScript = regexp.MustCompile(`(?i)unknown (redis |valkey )?command|The user executing the script can't|ACL failure in script`)
 
 // Answered returns an error for which IsUnserved is false: the client itself refuses the
 // server because of the server's answer. There is one more layer around it, because go-redis

@@ -45,6 +45,7 @@ func (l *lane) cycle(b *batch) (more bool) {
 	now := time.Now()
 	l.wasFast, l.wasShared = now.Sub(b.begun) < fastTime, len(b.sends) > 1
 	l.noteHealth(b, now)
+	l.noteSuccess(b, now)
 	inTime := b.isInTime(now)
 	for _, s := range b.sends {
 		l.receive(b, s)
@@ -129,6 +130,7 @@ func (l *lane) receive(b *batch, s *send) {
 	case failed && c.sendCount < 2:
 		l.enqueue(c.send())
 	case !failed || c.unanswered == 0:
+		l.noteSettled(c, r)
 		b.completions = append(b.completions, c.settle(r))
 		if c.inline != b {
 			l.detach(c)

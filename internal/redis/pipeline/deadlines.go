@@ -37,6 +37,7 @@ func (l *lane) checkDeadlines() {
 		err := l.health.noReply(c.failure)
 		l.health.failed(c.Begun, err, c.Key)
 		expired = append(expired, c.settle(Reply{Err: err}))
+		l.noteSettled(c, Reply{Err: err})
 		l.detach(c)
 		l.calls.remove(c)
 	}

@@ -25,6 +25,7 @@ type health struct {
 	pipeline *Pipeline
 	lane     *lane           // on which to send probes
 	server   topology.Server // the client of the server; nil if it is not known
+	outage   outage
 
 	lastServed atomic.Int64 // when a reply last arrived: nanoseconds since Pipeline.begun
 	isUnserved atomic.Bool  // since is set
@@ -208,18 +209,25 @@ func (p *Pipeline) Unserved(key []byte) (since time.Time, why error) {
 	if p.AllServed() || !p.isWatched() {
 		return time.Time{}, nil
 	}
-	l := &p.lanes
-	if p.cluster != nil {
-		if master := p.masterOf(string(key)); master != nil {
-			p.mu.Lock()
-			l = p.masters[master.Options().Addr]
-			p.mu.Unlock()
-		}
+	if l := p.knownLanesOf(key); l != nil {
+		return l.health.state()
 	}
-	if l == nil { // no command was sent to that master yet
-		return time.Time{}, nil
+	return time.Time{}, nil
+}
+
+// knownLanesOf returns the lanes to the server of a Redis key, or nil if no command was sent to
+// that server yet.
+func (p *Pipeline) knownLanesOf(key []byte) *lanes {
+	if p.cluster == nil {
+		return &p.lanes
 	}
-	return l.health.state()
+	master := p.masterOf(string(key))
+	if master == nil {
+		return &p.lanes
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.masters[master.Options().Addr]
 }
 
 // Close ends the probes. It does not wait for the probe in flight, which the work counts.

@@ -11,6 +11,7 @@ import (
 	"github.com/reqlock/reqlock/internal/inflight"
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/topology"
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // A Pipeline sends calls. It is safe for concurrent use.
@@ -31,7 +32,8 @@ type Pipeline struct {
 	begun        time.Time
 	probeCommand func(key []byte) command.Command // nil unless Watch was called
 	unserved     atomic.Int64                     // servers that have not served their last command
-	closed       atomic.Bool                      // no more probes
+	reportOutage func(store.Outage)
+	closed       atomic.Bool // no more probes
 
 	mu         sync.Mutex
 	masters    map[string]*lanes // by address
@@ -49,7 +51,7 @@ const Width = 128
 // I/O. It counts its goroutines in work. If replicas are wanted, the calls of all classes except Release and Abort wait
 // until the replicas have acknowledged them, or report too few in Reply.Unconfirmed.
 func New(rdb redis.UniversalClient, work *inflight.Counter, replicas command.Replicas, width int) *Pipeline {
-	p := &Pipeline{rdb: rdb, work: work, replicas: replicas, width: width, begun: time.Now()}
+	p := &Pipeline{rdb: rdb, work: work, replicas: replicas, width: width, begun: time.Now(), reportOutage: func(store.Outage) {}}
 	p.masters, p.maxMasters = make(map[string]*lanes), minMasters
 	p.cluster, _ = rdb.(topology.Cluster)
 	p.init(&p.lanes)
@@ -128,6 +130,7 @@ func (l *lanes) idle() bool {
 func (p *Pipeline) init(l *lanes) {
 	l.health.pipeline, l.health.lane = p, &l.acquires
 	l.health.server, _ = p.rdb.(topology.Server)
+	l.health.outage.pipeline = p
 	for _, one := range l.all() {
 		one.rdb, one.canRunInline, one.width, one.work, one.pipeline = p.rdb, topology.CanRunInline(p.rdb), p.width, p.work, p
 		one.health = &l.health

@@ -20,6 +20,7 @@ func (s *Store) missingMajority(failures []error) error {
 	for _, err := range failures {
 		one := store.FaultOf(err)
 		fault.Unknown = fault.Unknown || one.Unknown
+		fault.Outage = fault.Outage || one.Outage
 		if !one.Temporary {
 			permanent++
 			if permanent > minority {
@@ -39,7 +40,7 @@ func (s *Store) unknownOutcome(failures []error) error {
 		return err
 	}
 	first := store.FaultOf(failures[0])
-	return &store.Fault{Unknown: first.Unknown, Temporary: first.Temporary, Err: failures[0]}
+	return &store.Fault{Unknown: first.Unknown, Temporary: first.Temporary, Outage: first.Outage, Err: failures[0]}
 }
 
 // isTemporary reports whether err is a fault after which a retry may succeed.

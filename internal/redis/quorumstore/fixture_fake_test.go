@@ -95,6 +95,10 @@ func (f *fake) OnLateGrant(late func(key, token string)) { f.late = late }
 
 func (f *fake) OnWarning(func(error)) {}
 
+func (f *fake) OnOutage(func(store.Outage)) {}
+
+func (f *fake) CountRefused(string, bool) {}
+
 func (f *fake) Watch() { f.watched = true }
 
 func (f *fake) Unserved(string) (time.Time, error) {

@@ -23,6 +23,8 @@ type server interface {
 	OnHint(hint func(key, token string))
 	OnLateGrant(lateGrant func(key, token string))
 	OnWarning(warning func(error))
+	OnOutage(outage func(store.Outage))
+	CountRefused(key string, runsUnlocked bool)
 	Watch()
 	Unserved(key string) (since time.Time, why error)
 	Close(ctx context.Context) error
@@ -172,6 +174,20 @@ func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = l
 
 // OnWarning registers the function that receives the warnings of all servers.
 func (s *Store) OnWarning(warning func(error)) { s.warning = warning }
+
+// OnOutage registers the function that is called for an outage of each server.
+func (s *Store) OnOutage(outage func(store.Outage)) {
+	for _, one := range s.servers {
+		one.OnOutage(outage)
+	}
+}
+
+// CountRefused counts the caller for each server that has an outage.
+func (s *Store) CountRefused(key string, runsUnlocked bool) {
+	for _, one := range s.servers {
+		one.CountRefused(key, runsUnlocked)
+	}
+}
 
 // Close stops all subscriptions, and waits until all operations have ended or ctx ends. It
 // may be called several times.

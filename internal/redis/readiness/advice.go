@@ -49,6 +49,12 @@ func (c *Check) finding(ctx context.Context, addr string, err error) error {
 	return &Finding{addr, c.advice(err), err}
 }
 
+// Explain returns a Finding for a failure of a command, as a Check would: what is wrong, and what to
+// do. It does no I/O.
+func Explain(rdb redis.UniversalClient, prefix string, replicas command.Replicas, err error) error {
+	return &Finding{text: (&Check{rdb: rdb, prefix: prefix, replicas: replicas}).advice(err), cause: err}
+}
+
 // advice returns the text of a Finding: the problem and the remedy.
 func (c *Check) advice(err error) string {
 	if !command.IsTransport(err) {

@@ -96,6 +96,15 @@ func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = l
 // store.Store.
 func (s *Store) OnWarning(warning func(error)) { s.warning = warning }
 
+// OnOutage registers the function that is called when an outage of a server begins, and when it
+// ends: see store.Store.
+func (s *Store) OnOutage(outage func(store.Outage)) { s.pipeline.OnOutage(outage) }
+
+// CountRefused counts a caller that an outage has refused: see store.Store.
+func (s *Store) CountRefused(key string, runsUnlocked bool) {
+	s.pipeline.CountRefused(s.names.AppendLock(nil, key), runsUnlocked)
+}
+
 // Listen subscribes this process to hints for the key until stop is called. The keys of a
 // Store share one subscription; in a cluster, the keys of a master do. ready is closed once
 // the subscription is confirmed.
