@@ -125,11 +125,12 @@ var refusing = [...]string{
 
 // IsOutage reports whether an error says that calls of other keys fail, too: there is no reply, too
 // few replicas have acknowledged the call, or the server refuses all calls. The other errors are
-// about one command, one key or one slot.
+// about one command, one key or one slot, or about a server that the client itself refuses, such as
+// one in quarantine.
 func IsOutage(err error) bool {
 	var unexpected *UnexpectedReplyError
 	if IsLost(err) {
-		return !errors.As(err, &unexpected)
+		return !errors.As(err, &unexpected) && !IsAnswered(err)
 	}
 	text := err.Error()
 	return hasPrefix(text, unserved[:]) || hasPrefix(text, refusing[:]) || strings.HasPrefix(text, "ERR ") && refusedInScript.MatchString(text)
