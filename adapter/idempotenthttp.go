@@ -52,7 +52,7 @@ func NewIdempotentHTTP[R any](
 	}
 	return &IdempotentHTTP[R]{
 		locker:    l,
-		key:       bind(l, key),
+		key:       bind(l, key, true),
 		request:   request,
 		settings:  s,
 		uncovered: missed,

@@ -39,7 +39,7 @@ func NewIdempotentRPC[R any](
 		return nil, n.Errorf("%s needs the function %s of its RPC", middleware, name)
 	}
 	set := bridge.SettingsOf(l)
-	m := &IdempotentRPC[R]{locker: l, key: bind(l, key), rpc: rpc, optionalKey: set.OptionalKey}
+	m := &IdempotentRPC[R]{locker: l, key: bind(l, key, true), rpc: rpc, optionalKey: set.OptionalKey}
 	if rpc.Unknown != nil {
 		m.unknown = rpc.Unknown(l)
 	}

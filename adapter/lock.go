@@ -52,7 +52,7 @@ func newLock[R any](
 	case !about.ReadsBody && slices.ContainsFunc(opts, limitsBody):
 		return nil, n.Errorf("core.WithMaxBody has no effect on %s, whose key does not read the body: leave it out", middleware)
 	}
-	return &Lock[R]{l, bind(l, key), newWaitCheck(n, l), newMistakeCheck(n, l), kind == bridge.RPCLock}, nil
+	return &Lock[R]{l, bind(l, key, false), newWaitCheck(n, l), newMistakeCheck(n, l), kind == bridge.RPCLock}, nil
 }
 
 // Locker returns the Locker with the options of the middleware.

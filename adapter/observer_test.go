@@ -56,6 +56,7 @@ func TestObserverLearnsOfRequestsThatCannotBegin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			kinds = nil
 			r := payment(t, "k", "")
 			if test.change != nil {
 				r = test.change(r)

@@ -59,8 +59,8 @@ func check[R any](n Name, middleware string, l *core.Locker, key core.Key[R]) er
 }
 
 // bind returns a key with the Locker of its middleware.
-func bind[R any](l *core.Locker, key core.Key[R]) *bridge.Bound[R] {
-	return bridge.Bind(l, key).(*bridge.Bound[R]) //nolint:forcetypeassert // see bridge
+func bind[R any](l *core.Locker, key core.Key[R], idempotent bool) *bridge.Bound[R] {
+	return bridge.Bind(l, key, idempotent).(*bridge.Bound[R]) //nolint:forcetypeassert // see bridge
 }
 
 // ownFingerprint returns the function of WithFingerprint that a Locker has, for requests of the type

@@ -65,6 +65,10 @@ const (
 	Outage
 	// Recovered: an Outage is over. Lasted, Refused and Unlocked describe it.
 	Recovered
+	// Registered: the locks of a middleware, or of a view with WithName, have this Name, and
+	// Idempotent says for what. It comes when the middleware or the view is made, so that a metric
+	// can begin with 0. A middleware whose key may have several names sends one event for each.
+	Registered
 )
 
 // String returns the kind as one lower-case word.
@@ -102,6 +106,8 @@ func (k EventKind) String() string {
 		return "outage"
 	case Recovered:
 		return "recovered"
+	case Registered:
+		return "registered"
 	default:
 		return "unknown"
 	}

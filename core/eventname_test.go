@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 )
 
@@ -97,4 +98,31 @@ func TestNameIsNoPartOfTheKey(t *testing.T) {
 		t.Errorf("the key is %q", lease.Key())
 	}
 	release(t, lease)
+}
+
+// The names of a middleware or a view are known before their first request.
+func TestNamesAreRegistered(t *testing.T) {
+	t.Parallel()
+	account, user := field("a").Named("account"), field("b").Named("user")
+	for want, register := range map[string]func(l *core.Locker) error{
+		"view": func(l *core.Locker) error { l.With(core.WithName("view")); return nil },
+		"account": func(l *core.Locker) error {
+			return errorOf(adapter.NewLock("test", "Middleware", l, account.Named("account"), nil))
+		},
+		"": func(l *core.Locker) error {
+			return errorOf(adapter.NewLock("test", "Middleware", l, core.Join(account, user), nil))
+		},
+		"orders": func(l *core.Locker) error {
+			return errorOf(adapter.NewLock("test", "Middleware", l, account, []core.Option{core.WithName("orders")}))
+		},
+		"account,user,": func(l *core.Locker) error {
+			return errorOf(adapter.NewLock("test", "Middleware", l, core.All(account, user, account, field("c")), nil))
+		},
+	} {
+		locks, events := observed(t, newEmbedded(t))
+		noError(t, register(locks))
+		if got := events.namesOf(core.Registered); got != want || len(events.of(core.Registered)) == 0 {
+			t.Errorf("registered %q, want %q", got, want)
+		}
+	}
 }

@@ -14,7 +14,10 @@ func init() { //nolint:gochecknoinits // see package bridge
 	bridge.KeyOf = func(like, node any) any { return like.(insideKey).of(node) }
 	bridge.AboutOf = func(key any) *bridge.About { return key.(insideKey).about() }
 	bridge.CheckLimits = func(l, key any) error { return l.(*Locker).settings.checkLimits(key.(insideKey).about().Limits) }
-	bridge.Bind = func(l, key any) any { return key.(insideKey).bind(l.(*Locker)) }
+	bridge.Bind = func(l, key any, idempotent bool) any {
+		l.(*Locker).observeRegistered(key.(insideKey).about().Names, idempotent)
+		return key.(insideKey).bind(l.(*Locker))
+	}
 	bridge.DescribeError = func(err error, call, part string) error {
 		return asKeyError(described(err, &bridge.About{Call: call, Part: part}))
 	}

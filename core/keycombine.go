@@ -22,6 +22,7 @@ import (
 // keys (All).
 func Join[R any](parts ...Key[R]) Key[R] {
 	about, nodes := combined("Join", parts)
+	about.Names = nil
 	must(len(about.Limits) == 0, "Join: a part has Permits or Shared: call them on what Join returns")
 	return keyOf(about, func(env bridge.Env, r R) (lockKey, error) {
 		var joined strings.Builder
@@ -138,6 +139,14 @@ func Switch[R any](of func(R) string, keys map[string]Key[R]) Key[R] {
 	return Key[R]{bridge.Node[R]{All: all, About: &several}}
 }
 
+// namesIn returns the names that the events of a key may have.
+func namesIn(about *bridge.About) []string {
+	if len(about.Names) == 0 {
+		return []string{""}
+	}
+	return about.Names
+}
+
 // combined returns what the keys read together, and their nodes. It panics if there is none, or if
 // one cannot be a part of what the function makes.
 func combined[R any](function string, keys []Key[R]) (about bridge.About, nodes []bridge.Node[R]) {
@@ -150,6 +159,7 @@ func combined[R any](function string, keys []Key[R]) (about bridge.About, nodes 
 		about.Tags = append(about.Tags, of.Tags...)
 		about.NeedsWait = about.NeedsWait || of.NeedsWait
 		about.Limits = append(about.Limits, of.Limits...)
+		about.Names = append(about.Names, namesIn(of)...)
 		about.ReadsBody = about.ReadsBody || of.ReadsBody
 		texts[i], nodes = of.Text, append(nodes, key.node)
 	}

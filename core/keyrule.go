@@ -43,10 +43,13 @@ func (k Key[R]) Named(name string) Key[R] {
 	if err := checkName(name); err != nil {
 		panic(err.Error())
 	}
-	return k.with("Named", strconv.Quote(name), func(_ R, key lockKey) lockKey {
+	named := k.with("Named", strconv.Quote(name), func(_ R, key lockKey) lockKey {
 		key.Raw, key.Name = name+":"+key.Raw, name
 		return key
 	})
+	// The About is new: with has copied it, so that the key from which this one is made stays as it is.
+	named.node.About.Names = []string{name}
+	return named
 }
 
 // Hashed replaces the key by its SHA-256 (base64url, 43 characters). Long keys become short,

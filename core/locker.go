@@ -101,6 +101,9 @@ func (l *Locker) With(opts ...Option) *Locker {
 	if err != nil {
 		panic(err)
 	}
+	if view.settings.name != l.settings.name {
+		view.observeRegistered(nil, false)
+	}
 	return view
 }
 
@@ -119,7 +122,10 @@ func (l *Locker) view(opts []Option) (*Locker, error) {
 		}
 	}
 	view.settings.noteFailOpen()
-	return &view, view.settings.check()
+	if err := view.settings.check(); err != nil {
+		return nil, err
+	}
+	return &view, nil
 }
 
 // Close ends the Locker and all its views. New requests and waiters get ErrClosed. Holders

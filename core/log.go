@@ -45,7 +45,7 @@ func (l *eventLog) observe(e Event) {
 		if l.failsOpen.Load() {
 			extra = append(extra, slog.String("fail_open", "requests with WithFailOpen run without their locks"))
 		}
-	case Acquired, Waiting, Lost, HeldLong, Replayed, Committed, Restored, Warned, OutcomeUnknown, Closing, Recovered:
+	case Acquired, Waiting, Lost, HeldLong, Replayed, Committed, Restored, Warned, OutcomeUnknown, Closing, Recovered, Registered:
 	}
 	logEvent(logger, slog.LevelWarn, e, extra)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/reqlock/reqlock/internal/engine"
@@ -162,6 +163,19 @@ func (l *Locker) nameOf(key lockKey) string {
 		return l.settings.name
 	}
 	return key.Name
+}
+
+// observeRegistered sends a Registered event for each name of a middleware's key, or for the name of
+// the view.
+func (l *Locker) observeRegistered(names []string, idempotent bool) {
+	if len(names) == 0 || l.settings.name != "" {
+		names = []string{l.settings.name}
+	}
+	for i, name := range names {
+		if !slices.Contains(names[:i], name) {
+			l.settings.notify(Event{Kind: Registered, Name: name, Idempotent: idempotent, Shared: l.settings.limit.IsShared()})
+		}
+	}
 }
 
 // eventOf returns an event about a request that the engine does not see.

@@ -88,7 +88,7 @@ func WithOpenCommits(count, bytes int) Option {
 	}}
 }
 
-// WithLogger sets the logger for what the people who run the program should see: slog.Default if
+// WithLogger sets the logger for what the people who run the program should see: slog.Default() if
 // not set, at the time of each event. A nil logger silences the Locker. These events are logged, all
 // at the level WARN: Outage, Recovered, OutcomeUnknown, Lost, Restored, HeldLong, Warned and Closing,
 // a Committed that ends an unknown outcome, and a fault of Redis that is not part of an outage, such

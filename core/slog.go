@@ -54,7 +54,7 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 	case Recovered:
 		attrs = append(attrs, slog.String("server", e.Server), slog.Duration("lasted", e.Lasted),
 			slog.Int("refused", e.Refused), slog.Int("unlocked", e.Unlocked))
-	case Waiting, Unlocked, Warned:
+	case Waiting, Unlocked, Warned, Registered:
 	}
 	if endpoint, ok := e.Key.EndpointKey(); ok && (e.Kind == OutcomeUnknown || isLateResult(e)) {
 		attrs = append(attrs, slog.String("endpoint_key", endpoint))
@@ -77,17 +77,15 @@ func isWarning(e Event) bool {
 	switch e.Kind {
 	case Lost, HeldLong, Restored, OutcomeUnknown, Warned, Closing, Outage, Recovered:
 		return true
-	case Refused:
+	case Refused, Released: // a Released after a loss comes after its Lost
 		return isUnavailable(e.Err) && !errors.Is(e.Err, ErrClosed) && !engine.IsOutage(e.Err)
 	case Unlocked:
 		return !engine.IsOutage(e.Err)
 	case Renewed:
 		return e.Err != nil && !e.Repeated && !engine.IsOutage(e.Err)
-	case Released:
-		return e.Err != nil && !engine.IsOutage(e.Err)
 	case Committed:
 		return isLateResult(e) || e.Err != nil && !engine.IsOutage(e.Err)
-	case Acquired, Waiting, Replayed:
+	case Acquired, Waiting, Replayed, Registered:
 	}
 	return false
 }

@@ -34,6 +34,7 @@ func TestSlogObserverLogsWhatWithLoggerLeaves(t *testing.T) {
 		"waiting":                  {core.Event{Kind: core.Waiting}, "lock waiting"},
 		"released":                 {core.Event{Kind: core.Released}, "lock released"},
 		"a failed release":         {core.Event{Kind: core.Released, Err: unavailable}, ""},
+		"released after a loss":    {core.Event{Kind: core.Released, Err: core.ErrLost}, "lock released"},
 		"renewed":                  {core.Event{Kind: core.Renewed}, "lock renewed"},
 		"a failed renewal":         {core.Event{Kind: core.Renewed, Err: unavailable}, ""},
 		"the next failed renewal":  {core.Event{Kind: core.Renewed, Err: unavailable, Repeated: true}, "lock not renewed"},

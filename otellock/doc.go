@@ -66,7 +66,7 @@
 // WithSpans selects other acquisitions. WithHoldSpans adds a span "reqlock.hold" for each
 // lease, from its grant to its release.
 //
-// For logs, use core.SlogObserver beside it: the lines have the context of the request, so a
+// The log of core.WithLogger stays beside it: the lines have the context of the request, so a
 // handler such as the bridge otelslog adds the trace.
 //
 // The page [observability] describes the events, and says what to alert on.

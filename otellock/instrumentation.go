@@ -1,6 +1,7 @@
 package otellock
 
 import (
+	"context"
 	"fmt"
 
 	"go.opentelemetry.io/otel"
@@ -39,14 +40,21 @@ func New(opts ...Option) (*Instrumentation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: otellock.New: an instrument cannot be made: %w", err)
 	}
+	made.outageStarts.Add(context.Background(), 0)
+	made.outageActive.Add(context.Background(), 0)
 	return &Instrumentation{meter: meter, instruments: made, tracer: c.tracers.Tracer(scope), spans: c.spans, holdSpans: c.holdSpans}, nil
 }
 
 // Observe records an event. Give it to core.WithObserver. It does not block and, without a
 // span, does not allocate once the attributes of the event have been seen.
 func (i *Instrumentation) Observe(e core.Event) {
-	if e.Kind == core.Warned || e.Kind == core.Closing {
-		return // they are about the setup, and about the end of the program
+	switch e.Kind {
+	case core.Warned, core.Closing: // they are about the setup, and about the end of the program
+		return
+	case core.Outage, core.Recovered: // they are about a server, and not about a lock
+		i.recordOutage(e)
+		return
+	default:
 	}
 	i.record(e)
 	switch e.Kind {

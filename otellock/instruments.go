@@ -20,7 +20,8 @@ type instruments struct {
 
 	leaseGrants, leaseLosses, leaseRenewals, leaseOverruns metric.Int64Counter
 	attemptEndings, attemptRestorations, attemptUnknown    metric.Int64Counter
-	requestUnlocked                                        metric.Int64Counter
+	requestUnlocked, outageStarts                          metric.Int64Counter
+	outageActive                                           metric.Int64UpDownCounter
 
 	// Of Watch.
 	attemptWithoutClient metric.Int64ObservableUpDownCounter
@@ -60,6 +61,8 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		attemptEndings:      counter("reqlock.attempt.endings", "{attempt}", "Idempotent requests that ran and ended."),
 		attemptRestorations: counter("reqlock.attempt.restorations", "{attempt}", "Idempotent requests whose record Redis lost while they ran."),
 		attemptUnknown:      counter("reqlock.attempt.unknown", "{report}", "Reports that the outcome of an idempotent request is unknown."),
+		outageStarts:        counter("reqlock.outage.starts", "{outage}", "Outages of a server of Redis that began."),
+		outageActive:        gauge("reqlock.outage.active", "{server}", "Servers of Redis that fail or refuse all commands now."),
 		requestUnlocked:     counter("reqlock.request.unlocked", "{request}", "Requests that ran without their lock."),
 	}
 	var err error

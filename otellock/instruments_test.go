@@ -74,6 +74,8 @@ func TestInstrumentsHaveTheirUnitsAndBuckets(t *testing.T) {
 		"reqlock.lease.losses {lease} monotonic=true",
 		"reqlock.lease.overruns {lease} monotonic=true",
 		"reqlock.lease.renewals {renewal} monotonic=true",
+		"reqlock.outage.active {server} monotonic=false",
+		"reqlock.outage.starts {outage} monotonic=true",
 		"reqlock.request.unlocked {request} monotonic=true",
 		"reqlock.request.waiting {request} monotonic=false",
 	}

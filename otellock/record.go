@@ -49,7 +49,29 @@ func (i *Instrumentation) record(e core.Event) {
 		m.attemptUnknown.Add(ctx, 1, s.plain.add...)
 	case core.Unlocked:
 		m.requestUnlocked.Add(ctx, 1, s.plain.add...)
+	case core.Registered:
+		recordZero(ctx, m, s, e.Idempotent)
 	default:
+	}
+}
+
+// recordOutage adds the begin or the end of an outage to the metrics.
+func (i *Instrumentation) recordOutage(e core.Event) {
+	if e.Kind == core.Recovered {
+		i.instruments.outageActive.Add(e.Context(), -1)
+		return
+	}
+	i.instruments.outageStarts.Add(e.Context(), 1)
+	i.instruments.outageActive.Add(e.Context(), 1)
+}
+
+// recordZero begins the counters that are alerted on with 0, so that a dashboard shows that nothing has
+// happened, and an increase is one from the first event on.
+func recordZero(ctx context.Context, m *instruments, s *series, idempotent bool) {
+	m.leaseLosses.Add(ctx, 0, s.with(detail{what: CauseKey.String(causeLost)}).add...)
+	if idempotent {
+		m.attemptUnknown.Add(ctx, 0, s.plain.add...)
+		m.attemptRestorations.Add(ctx, 0, s.plain.add...)
 	}
 }
 

@@ -39,7 +39,8 @@ type About struct {
 	NeedsWait  bool  // it has SharedWhen
 	Limits     []int // of Permits, Shared and SharedWhen, except that of a request that locks the key alone
 	ReadsBody  bool
-	Several    bool // it is several keys of All
+	Several    bool     // it is several keys of All
+	Names      []string // that its events may have: "" for none
 }
 
 // A Bound is a core.Key with the core.Locker of its middleware.
@@ -66,8 +67,9 @@ var (
 	// CheckLimits returns the error with which a *core.Locker refuses each request with one of the
 	// Limits of a core.Key, or nil.
 	CheckLimits func(locker, key any) error
-	// Bind returns the *Bound[R] of a *core.Locker and a core.Key[R].
-	Bind func(locker, key any) (bound any)
+	// Bind returns the *Bound[R] of a *core.Locker and a core.Key[R]. It reports the names of the key
+	// to the observers.
+	Bind func(locker, key any, idempotent bool) (bound any)
 	// DescribeError returns the error of reading a request as that of a key with this description.
 	DescribeError func(err error, call, part string) error
 )

@@ -33,6 +33,7 @@ var valid = map[string]core.Option{
 	"WithMaxWaiters":      core.WithMaxWaiters(1),
 	"WithMinHold":         core.WithMinHold(time.Minute),
 	"WithName":            core.WithName("payments"),
+	"WithLogger":          core.WithLogger(nil),
 	"WithObserver":        core.WithObserver(func(core.Event) {}),
 	"WithPermits":         core.WithPermits(3),
 	"WithOpenCommits":     core.WithOpenCommits(10, 1000),

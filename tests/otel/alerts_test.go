@@ -45,7 +45,7 @@ func TestPrometheusFiresAlerts(t *testing.T) {
 		instruments.Observe(event)
 	}
 	want := []string{
-		"ReqlockRedisUnavailable(account)", "ReqlockUnlocked(account)", "ReqlockLeaseLost(account)",
+		"ReqlockRedisOutage()", "ReqlockRedisUnavailable(account)", "ReqlockUnlocked(account)", "ReqlockLeaseLost(account)",
 		"ReqlockHeldLong(account)", "ReqlockOutcomeUnknown(account)", "ReqlockRecordRestored(account)",
 	}
 	var missing []string
@@ -89,6 +89,7 @@ func onceEach() []core.Event {
 		{Kind: core.Released, Ending: core.EndAbort, Idempotent: true},
 		{Kind: core.Restored, Idempotent: true},
 		{Kind: core.OutcomeUnknown, Idempotent: true},
+		{Kind: core.Outage, Err: core.ErrUnavailable},
 	}
 	for i := range events {
 		events[i].Name = "account"
@@ -297,7 +298,7 @@ func checkDocs(t *testing.T, p *prometheusServer) {
 		t.Fatal(err)
 	}
 	names := regexp.MustCompile("\\| `(reqlock_\\w+)` \\|").FindAllStringSubmatch(string(page), -1)
-	if len(names) != 15 {
+	if len(names) != 17 {
 		t.Errorf("docs/metrics.md has %d metrics of Prometheus", len(names))
 	}
 	for _, name := range names {
