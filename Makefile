@@ -62,11 +62,13 @@ docs: ## check the links, the tables and the Go code of the pages, and the gener
 	cd tests/otel && go test -count=1 -run ThePage .
 
 # Tests, test tools and examples are all that users do not compile.
-count: ## the Go lines of tests, test tools and examples, and those of the product
+count: ## the Go lines of tests, test tools and examples, those of the product, and the words of the pages
 	@git ls-files -z '*.go' | xargs -0 wc -l | awk '$$2 == "total" { next } \
 		$$2 ~ /_test\.go$$|\.pb\.go$$|^tests\/|^examples\/|testkit\/|^core\/locktest\// { rest += $$1; next } { product += $$1 } \
 		END { printf "%d lines of tests, test tools and examples, %d of product: %.2f\n", rest, product, rest / product }'
 	@echo "$$(git ls-files '*.go' | wc -l) files"
+	@awk '/^ *```/ { code = !code; next } !code { for (i = 1; i <= NF; i++) if ($$i ~ /[A-Za-z0-9]/) n++ } END { print n " words in README.md and docs/*.md, without code blocks" }' \
+		README.md docs/*.md
 
 ci: ## everything that must hold before a change lands; .ci/run -h lists its steps
 	.ci/run
