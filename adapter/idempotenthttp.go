@@ -102,7 +102,7 @@ func (m *IdempotentHTTP[R]) begin(ctx context.Context, r R) (*Exchange, error) {
 	}
 	fingerprint, err := m.fingerprint(r)
 	if err != nil {
-		m.key.Refuse(ctx, err)
+		err = m.key.Refuse(ctx, err)
 		m.mistakes.check(err)
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (m *IdempotentRPC[R]) begin(ctx context.Context, r R) (*RPCExchange[R], err
 	}
 	fingerprint, err := m.fingerprint(r)
 	if err != nil {
-		m.key.Refuse(ctx, err)
+		err = m.key.Refuse(ctx, err)
 		return nil, err
 	}
 	begun, err := m.key.Begin(ctx, key, "", m.rpc.Method(r), fingerprint)

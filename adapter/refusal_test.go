@@ -14,6 +14,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 func TestWrite(t *testing.T) {
@@ -109,20 +110,33 @@ func TestWriteRemovesTypeWithoutBody(t *testing.T) {
 	}
 }
 
-// The answer names the part of the request that the client has to mend, without its value.
+// The answer names the part of the request that the client has to mend, without its value, and says
+// what the part is for.
 func TestWriteNamesThePartOfTheRequest(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[error]string{
-		core.ErrNoKey:      `The request lacks the header "X-Account", by which it is locked.`,
-		core.ErrInvalidKey: `A part of the request, by which it is locked, is malformed, too long or given twice: the header "X-Account".`,
+	locks := locktest.New(t).Locker
+	for kind, want := range map[error][2]string{
+		core.ErrNoKey: {
+			`The request lacks the header "X-Account", by which it is locked.`,
+			`The request lacks the header "X-Account", by which the server recognizes a retry.`,
+		},
+		core.ErrInvalidKey: {
+			`A part of the request, by which it is locked, is malformed, too long or given twice: the header "X-Account".`,
+			`A part of the request, by which the server recognizes a retry, is malformed, too long or given twice: the header "X-Account".`,
+		},
+		errors.New("secret"): {"The lock for the request could not be determined.", "It could not be determined whether the request is a retry."},
 	} {
 		fails := func(string) (string, error) { return "", fmt.Errorf("%w: secret", kind) }
-		_, err := core.KeyOf(fails).Describe(`Header("X-Account")`, `the header "X-Account"`).Read("")
-		w := httptest.NewRecorder()
-		WriteRefusal(w, err)
-		var problem struct{ Detail string }
-		if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil || problem.Detail != want {
-			t.Errorf("%v, %q, want %q", err, problem.Detail, want)
+		key := bind(locks, core.KeyOf(fails).Describe(`Header("X-Account")`, `the header "X-Account"`))
+		_, _, locked := key.Enter(t.Context(), "", nil)
+		_, once := key.ReadOne(t.Context(), "")
+		for i, err := range []error{locked, once, key.Refuse(t.Context(), bridge.DescribeError(kind, "WithFingerprint()", ""))} {
+			w := httptest.NewRecorder()
+			WriteRefusal(w, err)
+			var problem struct{ Detail string }
+			if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil || i < 2 && problem.Detail != want[i] || strings.Contains(problem.Detail, "lock") != (i == 0) {
+				t.Errorf("%v, %q, want %q", err, problem.Detail, want[i%2])
+			}
 		}
 	}
 }

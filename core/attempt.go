@@ -72,6 +72,7 @@ func (l *Locker) begin(ctx context.Context, key lockKey, fingerprint []byte) (*A
 		return nil, errNoRecords
 	}
 	if err := checkKey(key.Raw); err != nil {
+		err.attempt = true
 		l.observeRefused(ctx, key, true, err)
 		return nil, err
 	}
@@ -107,7 +108,9 @@ func (l *Locker) begin(ctx context.Context, key lockKey, fingerprint []byte) (*A
 	case errors.As(err, &refused) && refused.Reason == engine.Done:
 		return &Attempt{locker: l, key: key.Raw, replay: refused.Record}, nil
 	default:
-		return nil, refusalOf(err, l.settings.retryAfter)
+		refusal := refusalOf(err, l.settings.retryAfter)
+		refusal.attempt = true
+		return nil, refusal
 	}
 }
 

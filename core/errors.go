@@ -97,6 +97,8 @@ type Error struct {
 
 	// ended is the caller's ctx.Err(), if the end of that context ended the wait.
 	ended error
+	// attempt says that the request is idempotent.
+	attempt bool
 }
 
 // Error returns the text of the kind, and the text of the cause if there is one.

@@ -46,7 +46,7 @@ func (k Key[R]) bind(l *Locker) any {
 			if err == nil || errors.Is(err, ErrSkip) {
 				return key, err
 			}
-			err = asKeyError(err)
+			err = asAttemptError(asKeyError(err))
 			l.observeUnread(ctx, err, true)
 			return key, err
 		},
@@ -55,6 +55,10 @@ func (k Key[R]) bind(l *Locker) any {
 			attempt, err := l.begin(ctx, key, fingerprint)
 			return attempt, err
 		},
-		Refuse: func(ctx context.Context, err error) { l.observeUnread(ctx, err, true) },
+		Refuse: func(ctx context.Context, err error) error {
+			err = asAttemptError(err)
+			l.observeUnread(ctx, err, true)
+			return err
+		},
 	}
 }

@@ -129,7 +129,7 @@ func (l *Locker) refuseMistake(ctx context.Context, key lockKey, attempt bool, e
 }
 
 // checkKey refuses a key that is empty or too long.
-func checkKey(key string) error {
+func checkKey(key string) *Error {
 	switch {
 	case key == "":
 		return &Error{Kind: ErrNoKey}

@@ -26,6 +26,9 @@ type Refusal struct {
 	// MaxBody is the largest body in bytes, if the code is "body_too_large" and the error has
 	// the limit: see ErrBodyTooLarge.
 	MaxBody int64
+	// Detail is a text for people, in English, of one or two sentences. It names Part and MaxBody, if
+	// there are any. It contains neither a key, nor a token, nor the text of an error.
+	Detail string
 }
 
 // Numbers of gRPC's status codes, copied here so that core does not import gRPC.
@@ -100,6 +103,15 @@ var refusals = [...]struct {
 // have taken effect in part. The code of ErrLost, ErrMaxHold and of an ErrClosed outside of
 // an *Error is "lease_lost", also beside a refusal. It has no RetryAfter.
 func RefusalOf(err error) (Refusal, bool) {
+	r, known := answerTo(err)
+	if known {
+		r.Detail = detailOf(&r, isOfAttempt(err))
+	}
+	return r, known
+}
+
+// answerTo is RefusalOf without the Detail.
+func answerTo(err error) (Refusal, bool) {
 	var fromKey *keyError
 	if errors.As(err, &fromKey) {
 		return Refusal{Code: "key_error", HTTP: statusOf(fromKey.err), GRPC: grpcInternal}, true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,19 @@ func (t teapot) StatusCode() int { return int(t) }
 func keyError(err error) error {
 	_, got := core.KeyOf(func(struct{}) (string, error) { return "", err }).Read(struct{}{})
 	return got
+}
+
+// wantRefusal fails the test unless err has the refusal, with any Detail unless want has one.
+func wantRefusal(t *testing.T, err error, want core.Refusal) {
+	t.Helper()
+	got, ok := core.RefusalOf(err)
+	text := got.Detail
+	if want.Detail == "" {
+		got.Detail = ""
+	}
+	if !ok || got != want || text == "" {
+		t.Errorf("%v: got %+v, %q, %v; want %+v", err, got, text, ok, want)
+	}
 }
 
 func TestOutcomes(t *testing.T) {
@@ -76,9 +90,7 @@ func TestOutcomes(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.want.Code, func(t *testing.T) {
 			for _, err := range []error{test.err, fmt.Errorf("wrapped: %w", test.err)} {
-				if got, ok := core.RefusalOf(err); got != test.want || !ok {
-					t.Errorf("%v: got %+v, %v; want %+v", err, got, ok, test.want)
-				}
+				wantRefusal(t, err, test.want)
 			}
 		})
 	}
@@ -90,14 +102,28 @@ func TestOutcomesOfAContextThatEnded(t *testing.T) {
 	past, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
 	_, err := locks.Lock(past, "k")
-	if got, ok := core.RefusalOf(err); !ok || got != (core.Refusal{Code: "deadline", HTTP: 503, GRPC: 4, RetryAfter: 2 * time.Second}) {
-		t.Errorf("%v: %+v", err, got)
-	}
+	wantRefusal(t, err, core.Refusal{Code: "deadline", HTTP: 503, GRPC: 4, RetryAfter: 2 * time.Second})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = locks.Lock(gone, "k")
-	if got, ok := core.RefusalOf(err); !ok || got != (core.Refusal{Code: "canceled", HTTP: 499, GRPC: 1}) {
-		t.Errorf("%v: %+v", err, got)
+	wantRefusal(t, err, core.Refusal{Code: "canceled", HTTP: 499, GRPC: 1})
+}
+
+// The text for people says for what the key of the request is.
+func TestDetailOfAnIdempotentRequestNamesNoLock(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	begin(t, locks, "k")
+	for key, want := range map[string]core.Refusal{
+		"":                        {Code: "no_key", HTTP: 400, GRPC: 3, Detail: "The request lacks the key by which the server recognizes a retry."},
+		strings.Repeat("x", 4097): {Code: "invalid_key", HTTP: 400, GRPC: 3, Detail: "The key by which the server recognizes a retry is malformed."},
+		"k": {
+			Code: "busy", HTTP: 409, GRPC: 10, RetryAfter: time.Second,
+			Detail: "Another request with the same idempotency key has not ended yet.",
+		},
+	} {
+		_, err := locks.Begin(t.Context(), key, []byte("f"))
+		wantRefusal(t, err, want)
 	}
 }
 

@@ -183,9 +183,9 @@ func TestSharedRefusals(t *testing.T) {
 		events := &recorder{}
 		locks := newLocker(t, newEmbedded(t), append(test.opts, core.WithObserver(events.record))...)
 		err := enter(t.Context(), locks, form{"a": "k"}, test.key)
-		if refusal, ok := core.RefusalOf(err); !ok || refusal != (core.Refusal{Code: "key_error", HTTP: 500, GRPC: 13}) ||
-			!strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, %+v", name, err, refusal)
+		wantRefusal(t, err, core.Refusal{Code: "key_error", HTTP: 500, GRPC: 13})
+		if !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
 		}
 		if refused := events.of(core.Refused); len(refused) != 1 || !errors.Is(refused[0].Err, err) {
 			t.Errorf("%s: events %+v", name, events.all())

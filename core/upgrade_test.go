@@ -135,9 +135,7 @@ func TestNestedLeaseNeedsTheFenceOfItsOuterLease(t *testing.T) {
 			refused[0].Name != "accounts" || refused[0].Idempotent != (name == "begin") {
 			t.Errorf("%s: events %+v", name, refused)
 		}
-		if got, ok := core.RefusalOf(err); !ok || got != (core.Refusal{Code: "upgrade", HTTP: 500, GRPC: 13}) {
-			t.Errorf("%s: %v has the refusal %+v", name, err, got)
-		}
+		wantRefusal(t, err, core.Refusal{Code: "upgrade", HTTP: 500, GRPC: 13})
 	}
 	if locked(t.Context(), rdb, "a") != 0 {
 		t.Error("the other key of a refused caller is locked")

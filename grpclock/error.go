@@ -51,8 +51,9 @@ const domain = "reqlock"
 //
 //	return grpclock.StatusOf(err).Err()
 //
-// The status is that of core.RefusalOf, with an ErrorInfo as detail: its domain is
-// "reqlock", and its reason is the refusal's code in upper case ("BUSY", "NO_KEY").
+// The status is that of core.RefusalOf, and its message the Detail of the refusal. It has an
+// ErrorInfo as detail: its domain is "reqlock", and its reason is the refusal's code in upper case
+// ("BUSY", "NO_KEY").
 // If a retry can help, a RetryInfo is another detail. A status error of the function of
 // a core.KeyOf is returned unchanged. nil, or an error that core.RefusalOf does not know,
 // is INTERNAL with the reason "INTERNAL". The status is never OK.
@@ -68,30 +69,26 @@ func StatusOf(err error) *status.Status {
 	if own, ok := err.(interface{ GRPCStatus() *status.Status }); ok && isFailure(own.GRPCStatus()) {
 		return own.GRPCStatus()
 	}
-	refused, known := core.RefusalOf(err)
-	if !known {
-		refused = core.Refusal{Code: "internal", GRPC: uint32(codes.Internal)}
-	}
-	if !known || refused.Code == "key_error" {
+	refused := adapter.RefusalOf(err)
+	if refused.Code == "internal" || refused.Code == "key_error" {
 		if own := statusIn(err); own != nil {
 			return own
 		}
 	}
-	return statusFor(refused, strings.ReplaceAll(refused.Code, "_", " "))
+	return statusFor(refused)
 }
 
 // statusFor returns the status of a refusal.
-func statusFor(r core.Refusal, message string) *status.Status {
+func statusFor(r core.Refusal) *status.Status {
 	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(r.Code), Domain: domain}
 	if r.Part != "" {
 		info.Metadata = map[string]string{"part": r.Part}
-		message += ": " + r.Part
 	}
 	details := []protoadapt.MessageV1{info}
 	if r.RetryAfter > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)})
 	}
-	bare := status.New(codes.Code(r.GRPC), "reqlock: "+message)
+	bare := status.New(codes.Code(r.GRPC), r.Detail)
 	full, err := bare.WithDetails(details...)
 	if err != nil { // impossible: the details are valid and the code is not OK
 		return bare

@@ -25,7 +25,7 @@ func TestRefusalUnwraps(t *testing.T) {
 	if !errors.Is(err, core.ErrNoKey) || status.Code(err) != codes.InvalidArgument {
 		t.Errorf("%v", err)
 	}
-	if err.Error() != "rpc error: code = InvalidArgument desc = reqlock: no key: the metadata \"x-account\"" {
+	if err.Error() != "rpc error: code = InvalidArgument desc = The request lacks the metadata \"x-account\", by which it is locked." {
 		t.Errorf("text %q", err)
 	}
 }
@@ -70,8 +70,8 @@ func TestStatusNamesThePartOfTheCall(t *testing.T) {
 		values  []string
 		message string
 	}{
-		"missing":     {nil, "reqlock: no key: " + part},
-		"given twice": {[]string{"secret", "secret"}, "reqlock: invalid key: " + part},
+		"missing":     {nil, "The request lacks " + part + ", by which it is locked."},
+		"given twice": {[]string{"secret", "secret"}, "A part of the request, by which it is locked, is malformed, too long or given twice: " + part + "."},
 	} {
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.MD{"x-account": test.values})
 		_, err := grpclock.Metadata("x-account").Read(grpclock.NewCall(ctx, pb.Bank_Transfer_FullMethodName, nil))

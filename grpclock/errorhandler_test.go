@@ -22,7 +22,7 @@ import (
 // Whatever an error handler leaves undone is done.
 func TestErrorHandler(t *testing.T) {
 	t.Parallel()
-	const noAccount = `reqlock: no key: the metadata "x-account"`
+	const noAccount = `The request lacks the metadata "x-account", by which it is locked.`
 	for name, test := range map[string]struct {
 		handle  func(*grpclock.Call, error) error
 		code    codes.Code

@@ -76,7 +76,7 @@ func Example() {
 	_, err := client.Transfer(context.Background(), &pb.TransferRequest{Account: &pb.Account{Id: "42"}})
 	fmt.Println("first:", status.Code(err))
 	// Output:
-	// meanwhile: Aborted rpc error: code = Aborted desc = reqlock: busy
+	// meanwhile: Aborted rpc error: code = Aborted desc = Another request holds the lock that this one needs.
 	// another account: OK
 	// first: OK
 }

@@ -10,10 +10,14 @@ import (
 var (
 	// errTooEarly is for a handler that sends or returns before it has received the
 	// message with the key.
-	errTooEarly = newRefusal(statusFor(core.Refusal{Code: "internal", GRPC: uint32(codes.Internal)},
-		"the handler sent or returned before it received the message with the key"), nil)
+	errTooEarly = newRefusal(statusFor(core.Refusal{
+		Code: "internal", GRPC: uint32(codes.Internal),
+		Detail: "reqlock: the handler sent or returned before it received the message with the key",
+	}), nil)
 	// errPanicked is for a handler that continues after the key has panicked.
-	errPanicked = newRefusal(statusFor(core.Refusal{Code: "key_error", GRPC: uint32(codes.Internal)}, "key error"), nil)
+	errPanicked = newRefusal(statusFor(core.Refusal{
+		Code: "key_error", GRPC: uint32(codes.Internal), Detail: "The lock for the call could not be determined.",
+	}), nil)
 )
 
 // enter takes the lock for the first message; first is nil if the stream has ended

@@ -2,8 +2,10 @@ package nethttplock_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -181,6 +183,27 @@ func ExampleWithErrorHandler() {
 	fmt.Print(answer.Code, " ", answer.Body)
 	// Output:
 	// 401 the user is unknown
+}
+
+// An error handler writes each refusal in the form of the program's other errors.
+func ExampleWithErrorHandler_envelope() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	refused := func(w http.ResponseWriter, _ *http.Request, err error) {
+		refusal, _ := core.RefusalOf(err)
+		if seconds := math.Ceil(refusal.RetryAfter.Seconds()); seconds > 0 {
+			w.Header().Set("Retry-After", fmt.Sprint(seconds))
+		}
+		w.WriteHeader(refusal.HTTP)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": refusal.Code, "message": refusal.Detail})
+	}
+	pay := nethttplock.Idempotent(locks, nethttplock.IdempotencyKey(), nethttplock.WithErrorHandler(refused))
+
+	answer := send(pay(http.NotFoundHandler()), "POST", "/payments", "")
+	fmt.Print(answer.Code, " ", answer.Body)
+	// Output:
+	// 400 {"error":"no_key","message":"The request lacks the header \"Idempotency-Key\", by which the server recognizes a retry."}
 }
 
 // GET requests run without the lock; all others have it.

@@ -51,7 +51,7 @@ func describe(reply *pb.TransferReply, err error) string {
 	for _, detail := range refusal.Details() {
 		switch detail := detail.(type) {
 		case *errdetails.ErrorInfo:
-			text += fmt.Sprintf(", reason %s of %s", detail.GetReason(), detail.GetDomain())
+			text += fmt.Sprintf(" Reason %s of %s", detail.GetReason(), detail.GetDomain())
 		case *errdetails.RetryInfo:
 			text += fmt.Sprintf(", try again in %v", detail.GetRetryDelay().AsDuration())
 		}

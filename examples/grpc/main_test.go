@@ -82,7 +82,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, said) }()
-	for _, want := range []string{"OK: 70 cents are left", "Aborted: reqlock: busy, reason BUSY of reqlock, try again in 1s"} {
+	for _, want := range []string{"OK: 70 cents are left", "Aborted: Another request holds the lock that this one needs. Reason BUSY of reqlock, try again in 1s"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, &text)
 		}

@@ -53,8 +53,9 @@ type Bound[R any] struct {
 	// Begin begins an attempt, a *core.Attempt, at the request with this key on an endpoint. It is
 	// core.Locker.Begin with the name of the key.
 	Begin func(ctx context.Context, key RequestKey, method, route string, fingerprint []byte) (attempt any, err error)
-	// Refuse reports that a request is refused because its fingerprint cannot be read.
-	Refuse func(context.Context, error)
+	// Refuse reports that a request is refused because its fingerprint cannot be read, and returns the
+	// error for its refusal.
+	Refuse func(context.Context, error) error
 }
 
 var (
