@@ -15,7 +15,8 @@ var (
 	// for it, or has waited as long as it may.
 	ErrBusy = errors.New("reqlock: busy")
 	// ErrWaitTimeout says that another request still held the lock when the caller's wait
-	// ended. It is an ErrBusy.
+	// ended. It is an ErrBusy. It is also the kind if the caller's context had ended before the
+	// call: the text of the Error says so.
 	ErrWaitTimeout error = &narrower{"reqlock: wait timed out", ErrBusy}
 	// ErrQueueFull says that the queue of the key is full: see WithMaxWaiters.
 	ErrQueueFull = errors.New("reqlock: queue full")
@@ -97,12 +98,18 @@ type Error struct {
 
 	// ended is the caller's ctx.Err(), if the end of that context ended the wait.
 	ended error
+	// early says that the caller's context had ended before the call.
+	early bool
 	// attempt says that the request is idempotent.
 	attempt bool
 }
 
-// Error returns the text of the kind, and the text of the cause if there is one.
+// Error returns the text of the kind, and the text of the cause if there is one. If the caller's
+// context had ended before the call, the text says that instead of the kind: the caller has not waited.
 func (e *Error) Error() string {
+	if e.early {
+		return "reqlock: the context had ended before the call: " + e.Cause.Error()
+	}
 	if e.Cause == nil {
 		return e.Kind.Error()
 	}

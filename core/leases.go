@@ -55,7 +55,7 @@ func (l *Locker) acquireInOrder(ctx context.Context, keys []lockKey, wait time.D
 		if err != nil {
 			all.giveBack(!isUnavailable(err) && ctx.Err() == nil) //nolint:contextcheck // so that the caller's next call does not find its own locks held
 			returned = true
-			return nil, amend(err, wait)
+			return nil, amend(err, wait, i > 0)
 		}
 		all.taken = append(all.taken, lease)
 		all.ctx = lease.Context() //nolint:fatcontext // one level for each key, so that each loss ends the last context
@@ -114,11 +114,18 @@ func leftOf(wait time.Duration, begun time.Time) time.Duration {
 	return max(wait-time.Since(begun), 0)
 }
 
-// amend turns the error of one key into the error of the wait for all keys.
-func amend(err error, wait time.Duration) error {
+// amend turns the error of one key into the error of the wait for all keys. isLater says that it is not
+// the first key.
+func amend(err error, wait time.Duration, isLater bool) error {
 	var detail *Error
-	if errors.As(err, &detail) && detail.Kind == ErrBusy && wait != 0 { //nolint:errorlint // this very kind, not one that wraps it
-		return &Error{Kind: ErrWaitTimeout, RetryAfter: detail.RetryAfter, Cause: detail.Cause}
+	if !errors.As(err, &detail) {
+		return err
+	}
+	if isLater {
+		detail.early = false // the context ended after the call for all keys had begun
+	}
+	if detail.Kind == ErrBusy && wait != 0 { //nolint:errorlint // this very kind, not one that wraps it
+		detail.Kind = ErrWaitTimeout
 	}
 	return err
 }

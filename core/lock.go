@@ -27,8 +27,9 @@ const maxKeyLen = 4096
 //
 // The error is an *Error of the kind ErrBusy or ErrWaitTimeout, ErrQueueFull,
 // ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey, ErrInvalidKey or ErrHiddenLease, or for
-// a nested lease ErrUpgrade. If ctx ended the wait, the error is also ctx's error. A nil ctx
-// panics.
+// a nested lease ErrUpgrade. If ctx ended the wait, the error is also ctx's error. So it is if ctx
+// had ended before the call, as in a goroutine that goes on after its handler or the function of Do
+// has returned: its text says so. Give such a goroutine context.WithoutCancel(ctx). A nil ctx panics.
 //
 // A caller that holds one lock and takes another can wait for ever: see "Deadlocks" in the
 // package comment.
@@ -141,7 +142,7 @@ func checkKey(key string) *Error {
 
 var (
 	errKeyTooLong = errors.New("the key is too long")
-	errLeaseEnded = errors.New("a lease that the caller had already ended meanwhile")
+	errLeaseEnded = errors.New("a lease of the caller has ended")
 )
 
 // refusalOf converts the engine's refusal to an error of this package.
@@ -150,7 +151,7 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 	if !errors.As(err, &refused) {
 		return &Error{Kind: ErrUnavailable, RetryAfter: retryAfter, Cause: err}
 	}
-	e := &Error{Kind: kindOf(refused.Reason), RetryAfter: retryAfter}
+	e := &Error{Kind: kindOf(refused.Reason), RetryAfter: retryAfter, early: refused.Early}
 	if isSettled(refused.Reason) {
 		e.RetryAfter = 0
 	}

@@ -105,7 +105,7 @@ var refusals = [...]struct {
 func RefusalOf(err error) (Refusal, bool) {
 	r, known := answerTo(err)
 	if known {
-		r.Detail = detailOf(&r, isOfAttempt(err))
+		r.Detail = detailOf(&r, err)
 	}
 	return r, known
 }

@@ -1,15 +1,21 @@
 package core
 
-import "strconv"
+import (
+	"errors"
+	"strconv"
+)
 
-// detailOf returns the text for people of a refusal. isAttempt says that the request is idempotent:
-// then its key is that by which copies are found, and not the key of a lock.
-func detailOf(r *Refusal, isAttempt bool) string {
-	use := "by which it is locked"
+// detailOf returns the text for people of the refusal of an error. The key of an idempotent request is
+// that by which copies are found, and not the key of a lock.
+func detailOf(r *Refusal, err error) string {
+	use, isAttempt := "by which it is locked", isOfAttempt(err)
 	if isAttempt {
 		use = "by which the server recognizes a retry"
 	}
+	var detail *Error
 	switch {
+	case r.Code == "wait_timeout" && errors.As(err, &detail) && detail.early:
+		return "The request had lost its lock before it asked for this one."
 	case r.Code == "body_too_large" && r.MaxBody > 0:
 		return "The request body is larger than " + strconv.FormatInt(r.MaxBody, 10) + " bytes."
 	case r.Part == "":

@@ -37,6 +37,9 @@ func TestAGoroutineOutlivesItsHandler(t *testing.T) {
 				if adaptertest.IsHeld(t, rdb) {
 					t.Error("the handler has returned, and the key is held")
 				}
+				if _, err := locks.Lock(r.Context(), theKey); err == nil || err.Error() != "reqlock: the context had ended before the call: context canceled" {
+					t.Errorf("a lock under that context: %v", err)
+				}
 				own, err := locks.Lock(context.WithoutCancel(r.Context()), theKey)
 				if err != nil {
 					t.Errorf("a lock of its own: %v", err)

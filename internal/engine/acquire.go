@@ -68,7 +68,7 @@ func isLong(ctx context.Context) bool {
 // enter adds the waiter to the queue of its key, or refuses it at once.
 func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	if ctx.Err() != nil {
-		return (&Refusal{Reason: TimedOut}).endedBy(ctx)
+		return (&Refusal{Reason: TimedOut, Early: true}).endedBy(ctx)
 	}
 	unserved := e.refuseUnserved(w.hold.request.Key)
 	s, mayLead := w.hold.shard, mayAskInline(ctx, w.hold.request.Wait)

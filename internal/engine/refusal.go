@@ -38,6 +38,9 @@ type Refusal struct {
 	// Ended is the ctx.Err() of the caller's context, if that ended the wait, and Cause
 	// is its context.Cause.
 	Ended, Cause error
+	// Early says that the caller's context had ended before the call, so that the caller has not
+	// waited.
+	Early bool
 }
 
 // Error returns a short text. The owner of the engine makes the text for its users.

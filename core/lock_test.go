@@ -1,0 +1,61 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+)
+
+// The error of a caller whose context had ended before says so, and not that a wait was over.
+func TestErrorSaysThatTheContextHadEndedBefore(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t))
+	past, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	var under context.Context
+	noError(t, locks.Do(t.Context(), "a", func(ctx context.Context) error { under = ctx; return nil }))
+	outer := lock(t, locks, "b")
+	inner, err := locks.Lock(context.WithoutCancel(outer.Context()), "b")
+	noError(t, err)
+	release(t, outer)
+
+	const before, lost = "reqlock: the context had ended before the call: ", "a lease of the caller has ended"
+	run := func(context.Context) error { return errors.New("ran") }
+	for name, test := range map[string]struct {
+		err          error
+		text, detail string
+	}{
+		"Lock, canceled":     {errorOf(locks.Lock(endedContext(), "k")), before + "context canceled", "The request was canceled before it could run."},
+		"TryLock, deadline":  {errorOf(locks.TryLock(past, "k")), before + "context deadline exceeded", "The request ran out of time before it could run."},
+		"Do, after another":  {locks.Do(under, "a", run), before + "context canceled", "The request was canceled before it could run."},
+		"DoAll":              {locks.DoAll(endedContext(), []string{"a", "b"}, run), before + "context canceled", "The request was canceled before it could run."},
+		"Begin":              {errorOf(locks.Begin(endedContext(), "k", nil)), before + "context canceled", "The request was canceled before it could run."},
+		"under a lost lease": {errorOf(locks.Lock(inner.Context(), "k")), before + lost, "The request had lost its lock before it asked for this one."},
+	} {
+		if refusal, _ := core.RefusalOf(test.err); test.err == nil || test.err.Error() != test.text || refusal.Detail != test.detail {
+			t.Errorf("%s: %v, %q", name, test.err, refusal.Detail)
+		}
+	}
+}
+
+// A context that ends during the call ends a wait, also after the first of several keys is locked.
+func TestErrorSaysThatTheContextEndedAWait(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]core.EventKind{"while it waits": core.Waiting, "between two keys": core.Acquired} {
+		rdb := newEmbedded(t)
+		busy := lock(t, newLocker(t, rdb), "b")
+		ctx, cancel := context.WithCancel(t.Context())
+		locks := newLocker(t, rdb, core.WithObserver(func(e core.Event) {
+			if e.Kind == end {
+				cancel()
+			}
+		}))
+		if err := locks.DoAll(ctx, []string{"a", "b"}, nil); err == nil || err.Error() != "reqlock: wait timed out: context canceled" {
+			t.Errorf("%s: %v", name, err)
+		}
+		release(t, busy)
+	}
+}
