@@ -7,7 +7,7 @@ import (
 
 // Do runs fn under the lock of a key. It releases the lock when fn returns, panics or ends
 // its goroutine. It waits for the lock as Lock does. The context of fn is the context of the
-// lease, which is cancelled when the lease is lost.
+// lease, which is cancelled when the lease is lost, and when Do returns.
 //
 // If fn did not run, Do returns the error of Lock. Otherwise it returns the error of fn. If
 // the lease was lost while fn ran, the error is also ErrLost, because fn may have run

@@ -21,8 +21,9 @@ import (
 //
 // WithWait sets how long Enter waits, for all locks together; without WithWait it does not wait.
 //
-// release waits for Redis about as long as one command takes, also for several keys and after
-// ctx has ended. It is never nil. It may be called more than once, from any goroutine.
+// release ends the returned context if a lock was taken. It waits for Redis about as long as one
+// command takes, also for several keys and after ctx has ended. It is never nil. It may be called
+// more than once, from any goroutine.
 //
 // A key that returns ErrSkip takes no lock. If no key takes a lock, or if Redis is unavailable and
 // WithFailOpen is on, the request runs without a lock. Then all leases of LeasesFromContext are

@@ -9,9 +9,9 @@ import (
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// A Lease is the right to hold a lock for a time. It ends when it is released or lost. All
-// methods are safe for concurrent use. They do nothing on a nil Lease, so a deferred Release
-// needs no check.
+// A Lease is the right to hold a lock for a time. It ends when it is released or lost: then its
+// Context has ended, and Extend returns ErrLost. Key, Token, Shared and Fence stay. All methods
+// are safe for concurrent use. They do nothing on a nil Lease, so a deferred Release needs no check.
 type Lease struct {
 	locker *Locker
 	key    string
@@ -65,12 +65,15 @@ func (l *Lease) Fence() int64 {
 }
 
 // ValidUntil returns the time at which the lease ends unless it is renewed. With renewal on,
-// later calls return later times. It does not change when the lease is lost: see Context.
-// The time has a monotonic clock reading. It is the zero
-// time on a nil Lease.
+// later calls return later times. It does not change when the lease is lost: see Context. After
+// the release it is the time of the release, if that is earlier. The time has a monotonic clock
+// reading. It is the zero time on a nil Lease.
 func (l *Lease) ValidUntil() time.Time {
-	if l == nil {
+	switch {
+	case l == nil:
 		return time.Time{}
+	case l.nested != nil:
+		return l.nested.ValidUntil()
 	}
 	return l.hold.ValidUntil()
 }

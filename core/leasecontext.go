@@ -28,6 +28,11 @@ type leaseKey struct{}
 // several, it returns the innermost lease. For a request with several keys that is the lease
 // of the first key; LeasesFromContext returns the leases of all keys. It also finds the lease of
 // the request to which a *gin.Context belongs.
+//
+// The lease stays in the context after its end, so that code can log its Key or Fence. So true does
+// not mean that the lock is held: ask lease.Context().Err() for that. A Lock under the context of a
+// released lease is refused, because the context has ended. Under context.WithoutCancel of it, Lock
+// takes a lock of its own, also of the same key, unless a lease outside still holds that key.
 func LeaseFromContext(ctx context.Context) (*Lease, bool) {
 	if lease, ok := leaseOf(ctx); ok {
 		return lease, true

@@ -27,9 +27,10 @@ const maxKeyLen = 4096
 //
 // The error is an *Error of the kind ErrBusy or ErrWaitTimeout, ErrQueueFull,
 // ErrOverloaded, ErrUnavailable, ErrClosed, ErrNoKey, ErrInvalidKey or ErrHiddenLease, or for
-// a nested lease ErrUpgrade. If ctx ended the wait, the error is also ctx's error. So it is if ctx
-// had ended before the call, as in a goroutine that goes on after its handler or the function of Do
-// has returned: its text says so. Give such a goroutine context.WithoutCancel(ctx). A nil ctx panics.
+// a nested lease ErrUpgrade. If ctx ended the wait, the error is also ctx's error, unless ctx
+// ended with a lease of the caller. If ctx had ended before the call, the text of the error says so:
+// that is common in a goroutine that goes on after its handler or the function of Do has returned.
+// Give it context.WithoutCancel(ctx). A nil ctx panics.
 //
 // A caller that holds one lock and takes another can wait for ever: see "Deadlocks" in the
 // package comment.

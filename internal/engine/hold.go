@@ -29,6 +29,7 @@ type Hold struct {
 	nested       map[*Nested]struct{} // neither released nor lost
 	reportedLong time.Duration        // the age of the hold at the last HeldLong event; 0: there was none
 	until        time.Time            // after the release: the end of the lease's validity
+	held         time.Duration        // after the release: how long the hold was held
 	done         chan struct{}        // set by the first release; closed when the result is known
 	result       *releaseResult       // set before done is closed; nil if it is empty
 	record       []byte               // the answer of the attempt, set by the release
@@ -110,13 +111,13 @@ func (h *Hold) Limit() store.Limit { return h.request.Limit }
 // Fence returns the fencing number of the hold; 0 if the request had no Fencing.
 func (h *Hold) Fence() int64 { return h.fence }
 
-// ValidUntil returns when the lease ends unless it is renewed; after the release, when
-// it would have ended.
+// ValidUntil returns when the lease ends unless it is renewed; after the release, when the hold
+// ended.
 func (h *Hold) ValidUntil() time.Time {
 	h.shard.mu.Lock()
 	defer h.shard.mu.Unlock()
 	if h.done != nil {
-		return h.until
+		return earlier(h.until, h.since.Add(h.held))
 	}
 	return h.lease.validUntil
 }

@@ -14,8 +14,9 @@ type Nested struct {
 	cancel context.CancelCauseFunc
 
 	// Guarded by the mutex of the queue's shard.
-	ended bool
-	loss  Loss // set with ended
+	ended   bool
+	loss    Loss      // set with ended
+	endedAt time.Time // set with ended
 }
 
 // Nest returns a hold within the hold, for code with the context parent. It returns nil
@@ -61,7 +62,7 @@ func (h *Hold) LoseNested() {
 		loss = Taken
 	}
 	for n := range lost {
-		n.ended, n.loss = true, loss
+		n.end(loss)
 	}
 	h.shard.mu.Unlock()
 	for n := range lost {
@@ -76,6 +77,22 @@ func (h *Hold) lossOfNested() Loss {
 		return Taken
 	}
 	return h.loss
+}
+
+// end ends the nested hold. The caller holds the mutex.
+func (n *Nested) end(loss Loss) { n.ended, n.loss, n.endedAt = true, loss, time.Now() }
+
+// ValidUntil is Hold.ValidUntil. After the end of the nested hold it returns when that was, also
+// if the hold around it goes on.
+func (n *Nested) ValidUntil() time.Time {
+	n.hold.shard.mu.Lock()
+	ended, at := n.ended, n.endedAt
+	n.hold.shard.mu.Unlock()
+	until := n.hold.ValidUntil()
+	if ended {
+		return earlier(until, at)
+	}
+	return until
 }
 
 // Context returns the context under which the code may act. It is cancelled when the
@@ -104,7 +121,7 @@ func (n *Nested) Release() Loss {
 	h := n.hold
 	h.shard.mu.Lock()
 	if !n.ended {
-		n.ended, n.loss = true, h.lossOfNested()
+		n.end(h.lossOfNested())
 		delete(h.nested, n)
 	}
 	loss := n.loss

@@ -63,7 +63,7 @@ func (h *Hold) startRelease(how releaseMode, ending Ending, record []byte) {
 		return
 	}
 	mine := h.isCurrent()
-	h.done, h.until = make(chan struct{}), h.lease.validUntil
+	h.done, h.until, h.held = make(chan struct{}), h.lease.validUntil, time.Since(h.since)
 	if h.maxHoldTimer != nil {
 		h.maxHoldTimer.Stop()
 	}
