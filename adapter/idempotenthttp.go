@@ -119,7 +119,7 @@ func (m *IdempotentHTTP[R]) begin(ctx context.Context, r R) (*Exchange, error) {
 	if replay, done := attempt.Replay(); done {
 		if x.answer, err = answer.Decode(replay); err != nil {
 			// The handler has run, even if its record cannot be read.
-			return nil, &core.Error{Kind: core.ErrUnreplayable, Cause: err}
+			return nil, m.key.Own(&core.Error{Kind: core.ErrUnreplayable, Cause: err})
 		}
 		x.replayed = true
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // isLoss reports whether an error says that the lease of a handler has ended. A refusal does not.
@@ -21,9 +22,9 @@ func LossOf(ctx context.Context, err error) error {
 	ended := context.Cause(ctx)
 	switch {
 	case err != nil && isLoss(err):
-		return err
+		return bridge.InContext(ctx, err)
 	case ended != nil && isLoss(ended) && (err == nil || isContextEnd(err)):
-		return ended
+		return bridge.InContext(ctx, ended)
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ func (p *pass) keep(guard *Guard) *Guard {
 // while the middleware answered. Exception: nobody knows that if the framework keeps the answer.
 func (p *pass) refused(refusal refused) {
 	p.set(func() {
+		refusal.begun = !p.answered && p.in.recorder.hasAnswer()
 		if p.answered || len(refusal.body) == 0 && !p.in.recorder.hasAnswer() && !p.in.recorder.isHeld() {
 			refusal.body = nil
 		}
@@ -72,7 +73,7 @@ func (p *pass) reject(in *inside, refusal refused) {
 		}
 	}
 	in.late = in.late || in.ran || beside > 0
-	in.ran = in.ran || !refusal.ours && refusal.status != 0 && !isClientError(refusal.status)
+	in.ran = in.ran || refusal.status != 0 && !refusal.ends(refusal.status)
 	in.note(refusal)
 }
 

@@ -1,12 +1,15 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // ProblemType is the media type of Problem.
@@ -19,7 +22,8 @@ func RefusalOf(err error) core.Refusal {
 		return refusal
 	}
 	return core.Refusal{
-		Code: "internal", HTTP: http.StatusInternalServerError, GRPC: rpcInternal, Detail: "The request could not be locked.",
+		Code: "internal", HTTP: http.StatusInternalServerError, GRPC: rpcInternal, Type: bridge.TypeOf(err, "internal"),
+		Detail: "The request could not be locked.",
 	}
 }
 
@@ -65,8 +69,8 @@ func Problem(r core.Refusal) []byte {
 		return nil
 	}
 	body, _ := json.Marshal(problem{ // strings and an int, which cannot fail
-		Type:   "about:blank",
-		Title:  http.StatusText(r.HTTP),
+		Type:   cmp.Or(r.Type, "about:blank"),
+		Title:  titleOf(r),
 		Status: r.HTTP,
 		Detail: r.Detail,
 		Code:   r.Code,
@@ -81,6 +85,26 @@ type problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	Code   string `json:"code"`
+}
+
+// titleOf returns the title of a problem document: the name of its type, which is that of the status
+// for about:blank.
+func titleOf(r core.Refusal) string {
+	if r.Type == "" {
+		return http.StatusText(r.HTTP)
+	}
+	return strings.ToUpper(r.Code[:1]) + strings.ReplaceAll(r.Code[1:], "_", " ")
+}
+
+// InRequest returns err for WriteRefusal and RefusalOf, to answer a request. A cause of the context of
+// a lease, such as core.ErrLost, gets the problem type of the Locker that has given the lease: see
+// core.WithProblemType. The errors of Lock.Enter and of an idempotent middleware have it. A nil r
+// changes nothing.
+func InRequest(r *http.Request, err error) error {
+	if r == nil {
+		return err
+	}
+	return bridge.InContext(r.Context(), err)
 }
 
 // wholeSeconds rounds up, so that a client does not retry too early.

@@ -13,6 +13,7 @@ type refused struct {
 	ours   bool   // made by reqlock or the key; otherwise by a function of the application
 	err    error  // with which a framework answers later; nil if the middleware has answered
 	cause  error  // why the request was refused
+	begun  bool   // the answer began while the middleware refused the request
 }
 
 // maxRefusal is the number of bytes of the longest refusal that is compared with an answer.
@@ -27,7 +28,8 @@ const maxRefusal = 64 << 10
 // behind, something has run after the refusal. A writer in between may change the bytes, and an
 // error handler may only choose the status. So any 4xx with the status of a refusal counts as that
 // refusal: this status of a handler, too, says that nothing was done. Exceptions: 499, and an
-// application that has chosen.
+// application that has chosen. So does a 503 that is the refusal's own status, if the answer began
+// with the refusal: a fallback, too, may fail with a 503.
 func (r *Recorder) endsRefused(status int, custom, around bool) (found *refused, ran bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +47,8 @@ func (r *Recorder) endsRefused(status int, custom, around bool) (found *refused,
 			return refusal, r.hasRun(refusal)
 		case begins:
 			continued = refusal
-		case isClientError(status) && status != 499 && !custom:
+		case custom, status == 499:
+		case isClientError(status), refusal.begun && refusal.isOwn503(status):
 			hidden = refusal
 		}
 	}
@@ -57,8 +60,16 @@ func (r *Recorder) endsRefused(status int, custom, around bool) (found *refused,
 
 // ends reports whether a request may end with the refusal, which is answered with the status. A
 // function of the application may have run the request by other means. So its answer is no
-// refusal, but counts as the handler's. Exception: it is a 4xx.
-func (refusal *refused) ends(status int) bool { return refusal.ours || isClientError(status) }
+// refusal, but counts as the handler's. Exceptions: it is a 4xx, or a 503 that is the status of the
+// refusal.
+func (refusal *refused) ends(status int) bool {
+	return refusal.ours || isClientError(status) || refusal.isOwn503(status)
+}
+
+// isOwn503 reports whether a status is 503, and that of the refusal without an error handler.
+func (refusal *refused) isOwn503(status int) bool {
+	return status == http.StatusServiceUnavailable && RefusalOf(refusal.cause).HTTP == status
+}
 
 // hasRun reports whether the request may have run although its answer is the refusal, which may be
 // nil. Another status behind the refusal shows that something has run after it. Exception: a

@@ -33,6 +33,8 @@ func init() { //nolint:gochecknoinits // see package bridge
 	bridge.MaxAnswer = func(a any) int { return a.(*Attempt).locker.settings.maxAnswer }
 	bridge.CommitOwned = func(ctx context.Context, a any, answer []byte) error { return a.(*Attempt).commitOwned(ctx, answer) }
 	bridge.CutOff = func(a any, cause error, aborted bool) error { return a.(*Attempt).cutOff(cause, aborted) }
+	bridge.InContext = inContext
+	bridge.TypeOf = typeOf
 	bridge.CheckOptions = func(l, opts any) error { return l.(*Locker).checkOptions(opts.([]Option)) }
 	bridge.UnwrapContext = func(unwrap func(context.Context) (context.Context, bool)) {
 		requestContexts = append(requestContexts, unwrap)

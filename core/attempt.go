@@ -73,7 +73,7 @@ func (l *Locker) begin(ctx context.Context, key lockKey, fingerprint []byte) (*A
 	}
 	if err := checkKey(key.Raw); err != nil {
 		err.attempt = true
-		l.observeRefused(ctx, key, true, err)
+		l.observeRefused(ctx, key, true, l.withRequests(err))
 		return nil, err
 	}
 	if l.limitOf(key).IsShared() {
@@ -108,7 +108,7 @@ func (l *Locker) begin(ctx context.Context, key lockKey, fingerprint []byte) (*A
 	case errors.As(err, &refused) && refused.Reason == engine.Done:
 		return &Attempt{locker: l, key: key.Raw, replay: refused.Record}, nil
 	default:
-		refusal := refusalOf(err, l.settings.retryAfter)
+		refusal := l.withRequests(refusalOf(err, l.settings.retryAfter))
 		refusal.attempt = true
 		return nil, refusal
 	}
@@ -228,7 +228,7 @@ func (a *Attempt) Unknown(ctx context.Context, cause error) error {
 // context had ended, with that cause. It is what a copy gets: ErrOutcomeUnknown. If the attempt was
 // aborted, so that a copy runs, it is ErrUnavailable with a RetryAfter, or ErrClosed after Close.
 func (a *Attempt) cutOff(cause error, aborted bool) *Error {
-	e := &Error{Kind: ErrOutcomeUnknown}
+	e := a.locker.withRequests(&Error{Kind: ErrOutcomeUnknown})
 	if aborted {
 		e.Kind, e.RetryAfter = ErrUnavailable, a.locker.settings.retryAfter
 		if errors.Is(cause, ErrClosed) {

@@ -45,10 +45,12 @@ func enterUnless[R any](ctx context.Context, l *Locker, r R, key Key[R], drop *b
 	case drop != nil && *drop:
 		return ctx, nil, nil
 	case err != nil:
+		err = l.ofRequest(err, false)
 		l.observeUnread(ctx, err, false)
 		return ctx, nothing, err
 	}
-	return l.enter(ctx, keys)
+	locked, release, err := l.enter(ctx, keys)
+	return locked, release, l.ofRequest(err, false)
 }
 
 // readKeys reads the keys of a request, and adds them to keys. A key that takes no lock is a zero

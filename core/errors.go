@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/kind"
 )
 
@@ -102,6 +103,8 @@ type Error struct {
 	early bool
 	// attempt says that the request is idempotent.
 	attempt bool
+	// requests are the settings of the Locker, for RefusalOf; nil if the error is of no Locker.
+	requests *bridge.Settings
 }
 
 // Error returns the text of the kind, and the text of the cause if there is one. If the caller's

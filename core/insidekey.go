@@ -46,19 +46,20 @@ func (k Key[R]) bind(l *Locker) any {
 			if err == nil || errors.Is(err, ErrSkip) {
 				return key, err
 			}
-			err = asAttemptError(asKeyError(err))
+			err = l.ofRequest(asKeyError(err), true)
 			l.observeUnread(ctx, err, true)
 			return key, err
 		},
 		Begin: func(ctx context.Context, key lockKey, method, route string, fingerprint []byte) (any, error) {
 			key.Raw = endpointKey(method, route, key.Raw)
 			attempt, err := l.begin(ctx, key, fingerprint)
-			return attempt, err
+			return attempt, l.ofRequest(err, true)
 		},
 		Refuse: func(ctx context.Context, err error) error {
-			err = asAttemptError(err)
+			err = l.ofRequest(err, true)
 			l.observeUnread(ctx, err, true)
 			return err
 		},
+		Own: func(err error) error { return l.ofRequest(err, true) },
 	}
 }

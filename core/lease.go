@@ -192,7 +192,7 @@ func (l *Lease) ended(ctx context.Context, loss engine.Loss, err error) error {
 	case ctx.Err() != nil && err == ctx.Err(): //nolint:errorlint // ctx's own error, not a fault that wraps an equal error
 		return err
 	default:
-		return &Error{Kind: ErrUnavailable, RetryAfter: l.locker.settings.retryAfter, Cause: err}
+		return l.locker.withRequests(&Error{Kind: ErrUnavailable, RetryAfter: l.locker.settings.retryAfter, Cause: err})
 	}
 }
 

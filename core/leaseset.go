@@ -41,7 +41,7 @@ type LeaseSet struct {
 // if they write them in the same way.
 func (l *Locker) LockAll(ctx context.Context, keys []string) (*LeaseSet, error) {
 	if len(keys) == 0 || slices.Contains(keys, "") {
-		err := &Error{Kind: ErrNoKey}
+		err := l.withRequests(&Error{Kind: ErrNoKey})
 		l.observeRefused(ctx, lockKey{}, false, err)
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (l *Locker) acquire(ctx context.Context, key lockKey, wait time.Duration, l
 		return lease, nil
 	}
 	if err := l.take(ctx, ctx, key, wait, nil, lease); err != nil {
-		return nil, refusalOf(err, l.settings.retryAfter)
+		return nil, l.withRequests(refusalOf(err, l.settings.retryAfter))
 	}
 	return lease, nil
 }
@@ -72,7 +72,7 @@ func (l *Locker) acquire(ctx context.Context, key lockKey, wait time.Duration, l
 // is none. The error refuses a key that no wait can grant, because of a mistake in the program.
 func (l *Locker) findOuter(ctx context.Context, key lockKey) (*Lease, error) {
 	if err := checkKey(key.Raw); err != nil {
-		l.observeRefused(ctx, key, false, err)
+		l.observeRefused(ctx, key, false, l.withRequests(err))
 		return nil, err
 	}
 	limit := l.limitOf(key)
@@ -124,7 +124,7 @@ func (l *Locker) take(ctx, parent context.Context, key lockKey, wait time.Durati
 // refuseMistake refuses a lock because of a mistake in the program. It sends a Refused event,
 // since the engine does not see the request.
 func (l *Locker) refuseMistake(ctx context.Context, key lockKey, attempt bool, err *Error) error {
-	event := l.eventOf(Refused, key, err)
+	event := l.eventOf(Refused, key, l.withRequests(err))
 	event.Idempotent = attempt
 	l.settings.notifyFrom(ctx, event)
 	return err

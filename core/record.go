@@ -116,9 +116,9 @@ func (l *Locker) ReadRecord(ctx context.Context, key string) (Record, error) {
 	found, err := l.engine.Outcome(ctx, attemptMark+key)
 	switch {
 	case err != nil:
-		return Record{}, refusalOf(err, l.settings.retryAfter)
+		return Record{}, l.withRequests(refusalOf(err, l.settings.retryAfter))
 	case found.State == engine.Absent:
-		return Record{}, &Error{Kind: ErrNotFound}
+		return Record{}, l.withRequests(&Error{Kind: ErrNotFound})
 	}
 	return Record{
 		State:     recordStates[found.State],

@@ -17,6 +17,8 @@ type Refusal struct {
 	HTTP int
 	// GRPC is the number of the gRPC status code, never 0.
 	GRPC uint32
+	// Type is the type of a problem document, if WithProblemType is set: it ends in Code.
+	Type string
 	// RetryAfter is when to retry. It is zero where a retry does not help.
 	RetryAfter time.Duration
 	// Part names the part of the request that the client has to mend, such as `the header
@@ -78,8 +80,8 @@ var refusals = [...]struct {
 // error of reqlock. It returns false for nil, for ErrSkip, and for all errors of other packages.
 //
 //	Code                    HTTP  gRPC                 error
-//	busy                    409   ABORTED              ErrBusy
-//	wait_timeout            409   ABORTED              ErrWaitTimeout
+//	busy                    409   ABORTED              ErrBusy; HTTP: see WithBusyStatus
+//	wait_timeout            409   ABORTED              ErrWaitTimeout; as above
 //	queue_full              429   RESOURCE_EXHAUSTED   ErrQueueFull
 //	overloaded              503   RESOURCE_EXHAUSTED   ErrOverloaded
 //	no_key                  400   INVALID_ARGUMENT     ErrNoKey
@@ -105,7 +107,7 @@ var refusals = [...]struct {
 func RefusalOf(err error) (Refusal, bool) {
 	r, known := answerTo(err)
 	if known {
-		r.Detail = detailOf(&r, err)
+		r.Detail, r.Type = detailOf(&r, err), typeOf(err, r.Code)
 	}
 	return r, known
 }
@@ -130,6 +132,9 @@ func answerTo(err error) (Refusal, bool) {
 	for i := range refusals {
 		if row := &refusals[i]; errors.Is(err, row.kind) {
 			o := row.Refusal
+			if set := requestsOf(err); set != nil && set.BusyStatus != 0 && errors.Is(row.kind, ErrBusy) {
+				o.HTTP = set.BusyStatus
+			}
 			if row.retry {
 				o.RetryAfter = retryAfter(detail)
 			}
@@ -144,6 +149,14 @@ func answerTo(err error) (Refusal, bool) {
 		}
 	}
 	return Refusal{}, false
+}
+
+// typeOf returns the type of the problem document with a code, or "" for about:blank.
+func typeOf(err error, code string) string {
+	if set := requestsOf(err); set != nil && set.ProblemType != "" {
+		return set.ProblemType + code
+	}
+	return ""
 }
 
 // hasLoss reports whether an error contains the cause of a lease's context, and not only in a

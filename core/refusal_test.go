@@ -127,6 +127,23 @@ func TestDetailOfAnIdempotentRequestNamesNoLock(t *testing.T) {
 	}
 }
 
+// The error has the settings of the Locker that has refused the request.
+func TestRefusalHasTheSettingsOfItsLocker(t *testing.T) {
+	t.Parallel()
+	locks := newLocker(t, newEmbedded(t), core.WithProblemType("/errors/"), core.WithBusyStatus(429))
+	begin(t, locks, "k")
+	held := lock(t, locks, "k")
+	busy := core.Refusal{Code: "busy", HTTP: 429, GRPC: 10, RetryAfter: time.Second, Type: "/errors/busy"}
+	wantRefusal(t, errorOf(locks.TryLock(t.Context(), "k")), busy)
+	wantRefusal(t, errorOf(locks.Begin(t.Context(), "k", []byte("f"))), busy)
+	busy.HTTP = 503
+	wantRefusal(t, errorOf(locks.With(core.WithBusyStatus(503), core.WithWait(0)).LockAll(t.Context(), []string{"a", "k"})), busy)
+	wantRefusal(t, locks.Do(t.Context(), "", nil), core.Refusal{Code: "no_key", HTTP: 400, GRPC: 3, Type: "/errors/no_key"})
+	wantRefusal(t, enter(t.Context(), locks, form{"a": "!bad"}, field("a")), core.Refusal{Code: "invalid_key", HTTP: 400, GRPC: 3, Type: "/errors/invalid_key"})
+	wantRefusal(t, errorOf(locks.ReadRecord(t.Context(), "none")), core.Refusal{Code: "not_found", HTTP: 404, GRPC: 5, Type: "/errors/not_found"})
+	release(t, held)
+}
+
 func TestErrorsWithoutOutcome(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{nil, errors.New("x"), context.Canceled, context.DeadlineExceeded, core.ErrSkip} {

@@ -1,20 +1,66 @@
 package core
 
-import "errors"
+import (
+	"context"
+	"errors"
 
-// A requestError is the error of reading an idempotent request. It has the text of that error.
-type requestError struct{ err error }
+	"github.com/reqlock/reqlock/internal/bridge"
+)
+
+// A requestError is the error of a request with what RefusalOf needs of its middleware. It has the text
+// of that error.
+type requestError struct {
+	err       error
+	requests  *bridge.Settings
+	isAttempt bool
+}
 
 func (e *requestError) Error() string { return e.err.Error() }
 
 func (e *requestError) Unwrap() error { return e.err }
 
-// asAttemptError converts an error of reading an idempotent request, for the text of its refusal.
-func asAttemptError(err error) error { return &requestError{err} }
+// ofRequest adds what RefusalOf needs to the error of a request, unless it is nil or ErrSkip.
+func (l *Locker) ofRequest(err error, isAttempt bool) error {
+	set := &l.settings.requests
+	switch {
+	case err == nil, errors.Is(err, ErrSkip):
+	case isAttempt && !isOfAttempt(err), set.ProblemType != "" && requestsOf(err) == nil:
+		return &requestError{err, set, isAttempt}
+	}
+	return err
+}
+
+// withRequests adds what RefusalOf needs to an error that is not in use yet.
+func (l *Locker) withRequests(e *Error) *Error {
+	e.requests = &l.settings.requests
+	return e
+}
+
+// inContext adds the settings of the Locker whose lease ctx has to an error that has none.
+func inContext(ctx context.Context, err error) error {
+	lease, _ := LeaseFromContext(ctx)
+	if err == nil || lease == nil || requestsOf(err) != nil {
+		return err
+	}
+	return lease.locker.ofRequest(err, false)
+}
+
+// requestsOf returns the settings of the Locker that has refused a request, or nil.
+func requestsOf(err error) *bridge.Settings {
+	var read *requestError
+	var detail *Error
+	switch {
+	case errors.As(err, &read):
+		return read.requests
+	case errors.As(err, &detail):
+		return detail.requests
+	}
+	return nil
+}
 
 // isOfAttempt reports whether an error refuses an idempotent request.
 func isOfAttempt(err error) bool {
 	var read *requestError
 	var detail *Error
-	return errors.As(err, &read) || errors.As(err, &detail) && detail.attempt
+	return errors.As(err, &read) && read.isAttempt || errors.As(err, &detail) && detail.attempt
 }

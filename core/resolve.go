@@ -82,7 +82,7 @@ func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution,
 	}
 	status, err := l.engine.Resolve(ctx, request)
 	if err != nil {
-		refusal := refusalOf(err, l.settings.retryAfter)
+		refusal := l.withRequests(refusalOf(err, l.settings.retryAfter))
 		var refused *engine.Refusal
 		if errors.As(err, &refused) && refused.MayBeApplied() {
 			refusal.Cause = fmt.Errorf("the resolution may have taken effect: %w", refusal.Cause)
@@ -91,11 +91,11 @@ func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution,
 	}
 	switch status {
 	case engine.NoRecord:
-		return &Error{Kind: ErrNotFound}
+		return l.withRequests(&Error{Kind: ErrNotFound})
 	case engine.StillRunning:
-		return &Error{Kind: ErrBusy, RetryAfter: l.settings.retryAfter}
+		return l.withRequests(&Error{Kind: ErrBusy, RetryAfter: l.settings.retryAfter})
 	case engine.Changed:
-		return &Error{Kind: ErrChanged}
+		return l.withRequests(&Error{Kind: ErrChanged})
 	case engine.Resolved:
 	}
 	return nil

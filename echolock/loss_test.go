@@ -67,3 +67,14 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 		})
 	}
 }
+
+// WriteError finds the type of the problem in the context of the request.
+func TestWriteErrorOfALossHasTheProblemType(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	e.POST("/", func(c echo.Context) error {
+		<-c.Request().Context().Done()
+		return echolock.WriteError(c, context.Cause(c.Request().Context()))
+	}, echolock.Middleware(locktest.New(t).Locker, literal, core.WithMaxHold(time.Millisecond), core.WithProblemType("/errors/")))
+	adaptertest.WantTypedLoss(t, pay(t, e, "/", "k", ""))
+}

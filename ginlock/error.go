@@ -51,7 +51,9 @@ type handler func(*gin.Context, error)
 // If the client has disconnected, the answer is 499 without a body. An error that
 // core.RefusalOf does not know is 500 with the code "internal". No answer contains a
 // key, a token or the text of an error.
-func WriteError(c *gin.Context, err error) { adapter.WriteRefusal(sender{c.Writer}, err) }
+func WriteError(c *gin.Context, err error) {
+	adapter.WriteRefusal(sender{c.Writer}, adapter.InRequest(c.Request, err))
+}
 
 // refuse ends a request that does not run, and answers it unless the key has
 // done so. It aborts the chain first, so that c.Next in the error handler runs

@@ -77,6 +77,18 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 	}
 }
 
+// WriteError finds the type of the problem in the context of the request.
+func TestWriteErrorOfALossHasTheProblemType(t *testing.T) {
+	t.Parallel()
+	opts := []core.Option{core.WithMaxHold(time.Millisecond), core.WithProblemType("/errors/")}
+	engine := gin.New()
+	engine.POST("/", ginlock.Middleware(locktest.New(t).Locker, literal, opts...), func(c *gin.Context) {
+		<-c.Request.Context().Done()
+		ginlock.WriteError(c, context.Cause(c.Request.Context()))
+	})
+	adaptertest.WantTypedLoss(t, adaptertest.Pay(t, engine, "/", "k", ""))
+}
+
 // leaveWriter is a middleware that compresses, as some do: its writer stays in c, and must not be
 // used after it has returned.
 func leaveWriter(c *gin.Context) {

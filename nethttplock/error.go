@@ -55,4 +55,6 @@ func (h handler) refuse(w http.ResponseWriter, r *http.Request, err error, entry
 // If the client has disconnected, the answer is 499 without a body. An error that
 // core.RefusalOf does not know is 500 with the code "internal". No answer contains a
 // key, a token or the text of an error.
-func WriteError(w http.ResponseWriter, _ *http.Request, err error) { adapter.WriteRefusal(w, err) }
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	adapter.WriteRefusal(w, adapter.InRequest(r, err))
+}

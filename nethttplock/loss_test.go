@@ -1,6 +1,7 @@
 package nethttplock_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -10,6 +11,17 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/nethttplock"
 )
+
+// WriteError finds the type of the problem in the context of the request.
+func TestWriteErrorOfALossHasTheProblemType(t *testing.T) {
+	t.Parallel()
+	opts := []core.Option{core.WithMaxHold(time.Millisecond), core.WithProblemType("/errors/")}
+	h := nethttplock.Middleware(locktest.New(t).Locker, literal, opts...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		nethttplock.WriteError(w, r, context.Cause(r.Context()))
+	}))
+	adaptertest.WantTypedLoss(t, adaptertest.Pay(t, h, "/", "k", ""))
+}
 
 // A handler that was cut off and gives no answer must not look like a success, nor, unless
 // nothing has happened, like a refusal after which the client may try again. No copy runs.

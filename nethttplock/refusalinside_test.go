@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -53,9 +54,17 @@ func (w compressedWriter) Write(p []byte) (int, error) { return w.to.Write(p) }
 type cancelKey struct{}
 
 // If a lock inside Idempotent refuses a request, the key is free, unless the request ends in
-// another way, or has run before.
+// another way, or has run before. The status of the refusal does not matter.
 func TestRefusalInsideIdempotent(t *testing.T) {
 	t.Parallel()
+	for _, busy := range []int{409, 423, 429, 503} {
+		testRefusalInside(t, busy)
+	}
+}
+
+// testRefusalInside is TestRefusalInsideIdempotent for a WithBusyStatus.
+func testRefusalInside(t *testing.T, busy int) {
+	t.Helper()
 	const runs, replays, notKept, unknown = 2, 1, 0, -1 // what a copy does; the first two are passes
 	broken := errors.New("the key failed")
 	fallback := nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) {
@@ -65,6 +74,11 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 		return nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(status) })
 	}
 	locked := nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, _ error) { _, _ = io.WriteString(w, "locked") })
+	envelope := nethttplock.WithErrorHandler(func(w http.ResponseWriter, _ *http.Request, err error) {
+		refusal, _ := core.RefusalOf(err)
+		w.WriteHeader(refusal.HTTP)
+		_, _ = io.WriteString(w, refusal.Detail)
+	})
 	logged := nethttplock.WithErrorHandler(func(w http.ResponseWriter, r *http.Request, err error) {
 		nethttplock.WriteError(struct{ http.ResponseWriter }{w}, r, err)
 	})
@@ -100,7 +114,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 		charge     http.HandlerFunc // nil answers 201
 		opts       []core.Option
 		free       bool // with WithFreeOnFailure
-		uncertain  bool // with a WithUnknown that is true for 409
+		uncertain  bool // with a WithUnknown that is true for the status of the refusal
 		small      bool // with a WithMaxAnswer of 100
 		want       int
 	}{
@@ -116,6 +130,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 		"an error handler, 400":         {middleware: simply(core.ErrBusy), opts: []core.Option{reject(400)}, want: runs},
 		"an error handler, 500":         {middleware: simply(core.ErrBusy), opts: []core.Option{reject(500)}, want: unknown},
 		"an error handler, 201":         {middleware: simply(core.ErrBusy), opts: []core.Option{fallback}, want: replays},
+		"an error handler, envelope":    {middleware: simply(core.ErrBusy), opts: []core.Option{envelope}, want: runs},
 		"an error handler, WriteError":  {middleware: simply(broken), opts: []core.Option{wrapped}, want: runs},
 		"an error handler, hidden":      {middleware: simply(core.ErrNoKey), opts: []core.Option{logged}, want: runs},
 		"an error handler, FreeOnFail.": {middleware: simply(core.ErrBusy), opts: []core.Option{reject(500)}, free: true, want: runs},
@@ -213,7 +228,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 		"a fallback handler that answers as the refusal, uncertain": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			s.aside(r, core.ErrBusy)
 			s.charge(w, r)
-		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusConflict) }, uncertain: true, want: unknown},
+		}, charge: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(busy) }, uncertain: true, want: unknown},
 		"a fallback handler of a client that has gone": {middleware: func(w http.ResponseWriter, r *http.Request, s lockedStep) {
 			ctx, cancel := context.WithCancel(r.Context())
 			cancel()
@@ -317,9 +332,10 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 			s.pass(w, r, core.ErrBusy)
 		}, want: unknown},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(fmt.Sprint(busy, " ", name), func(t *testing.T) {
 			t.Parallel()
 			locks, rdb := adaptertest.Locker(t)
+			locks = locks.With(core.WithBusyStatus(busy))
 			adaptertest.Hold(t, rdb)
 			var refusal error
 			charges := 0
@@ -347,7 +363,7 @@ func TestRefusalInsideIdempotent(t *testing.T) {
 				opts = append(opts, core.WithMaxAnswer(100))
 			}
 			if test.uncertain {
-				opts = append(opts, core.WithUnknown(func(f core.Failure) bool { return f.Status == http.StatusConflict }))
+				opts = append(opts, core.WithUnknown(func(f core.Failure) bool { return f.Status == busy }))
 			}
 			passes := 0
 			h := nethttplock.Idempotent(locks, byKey, opts...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -27,6 +27,8 @@ type Settings struct {
 	Methods         []string // in upper case
 	OptionalKey     []string
 	MaxBody         int64
+	BusyStatus      int    // 0: that of core.RefusalOf
+	ProblemType     string // the beginning of the type; "": about:blank
 	Stored          func(status int) bool
 	Unknown         any  // a func(core.Failure) bool
 	FreeOnFailure   bool // Unknown is the function of WithFreeOnFailure
@@ -74,6 +76,11 @@ var (
 	// CutOff returns the refusal, a *core.Error, for the client of a handler that has given no
 	// answer because its context had ended, with that cause. It is what a copy gets.
 	CutOff func(attempt any, cause error, aborted bool) error
+	// InContext returns an error for the refusal of a request that runs in ctx. If err is of no
+	// Locker, it gets the settings of the one whose lease ctx has.
+	InContext func(ctx context.Context, err error) error
+	// TypeOf returns the type of a problem document with the code for err, or "" for about:blank.
+	TypeOf func(err error, code string) string
 	// CheckOptions is adapter.CheckOptions.
 	CheckOptions func(l, opts any) error
 	// UnwrapContext is adapter.UnwrapContext.

@@ -56,6 +56,8 @@ type Bound[R any] struct {
 	// Refuse reports that a request is refused because its fingerprint cannot be read, and returns the
 	// error for its refusal.
 	Refuse func(context.Context, error) error
+	// Own returns the error for the refusal of an idempotent request, which is not reported.
+	Own func(error) error
 }
 
 var (

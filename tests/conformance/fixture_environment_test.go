@@ -53,7 +53,8 @@ func newEnvironment(t *testing.T, f *framework, servers *redistest.Deployment) *
 		rdb:    servers.Client(t),
 		prefix: redistest.OwnPrefix(),
 	}
-	e.locks = core.Must(core.New(e.connect(e.proxy), busyMachine(core.WithPrefix(e.prefix), core.WithObserver(e.events.observe))...))
+	e.locks = core.Must(core.New(e.connect(e.proxy), busyMachine(
+		core.WithPrefix(e.prefix), core.WithObserver(e.events.observe), core.WithProblemType(problemType))...))
 	t.Cleanup(e.close)
 
 	lease, err := e.locks.TryLock(t.Context(), "first")

@@ -128,15 +128,28 @@ func (s *httpStream) rest() answer {
 		got.retryAfter = time.Duration(seconds) * time.Second
 	}
 	if header.Get("Content-Type") == "application/problem+json" && header.Get("Cache-Control") == "no-store" {
-		var problem struct {
-			Status int
-			Code   string
-		}
-		if err := json.Unmarshal(body, &problem); err == nil && problem.Status == got.status {
+		if problem, ok := problemIn(body); ok && problem.Status == got.status {
 			got.code = problem.Code
 		}
 	}
 	return got
+}
+
+// problemType is the WithProblemType of each case.
+const problemType = "https://api.example.com/errors#"
+
+// A problem is a problem document.
+type problem struct {
+	Type, Title, Detail, Code string
+	Status                    int
+}
+
+// problemIn returns the problem document of an answer, and whether it is complete: its type and its
+// title are those of the code.
+func problemIn(body []byte) (p problem, ok bool) {
+	err := json.Unmarshal(body, &p)
+	name := strings.ReplaceAll(p.Code, "_", " ")
+	return p, err == nil && name != "" && p.Type == problemType+p.Code && strings.EqualFold(p.Title, name) && p.Detail != ""
 }
 
 // httpHandling holds what calls on all HTTP frameworks share: the parts that the frameworks

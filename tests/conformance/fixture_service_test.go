@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -179,9 +178,8 @@ func (s *service) refuses(err error, r httpRequest) httpAnswer {
 func (s *service) wantRefused(err error, answer httpAnswer) {
 	s.Helper()
 	want, _ := core.RefusalOf(err)
-	var problem struct{ Code string }
-	_ = json.Unmarshal([]byte(answer.body), &problem)
-	if answer.status != want.HTTP || problem.Code != want.Code || answer.header["Idempotent-Replayed"] != nil ||
+	problem, ok := problemIn([]byte(answer.body))
+	if !ok || answer.status != want.HTTP || problem.Code != want.Code || answer.header["Idempotent-Replayed"] != nil ||
 		(answer.header["Retry-After"] != nil) != (want.RetryAfter > 0) {
 		s.Errorf("the answer is %+v, not %d %s", answer, want.HTTP, want.Code)
 	}

@@ -129,7 +129,7 @@ func twoProcesses(e *environment) {
 // another returns the Locker of another process.
 func (e *environment) another() *core.Locker {
 	e.Helper()
-	locks := core.Must(core.New(e.rdb, busyMachine(core.WithPrefix(e.prefix))...))
+	locks := core.Must(core.New(e.rdb, busyMachine(core.WithPrefix(e.prefix), core.WithProblemType(problemType))...))
 	e.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // Close must not wait for an attempt that never ends

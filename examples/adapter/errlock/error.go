@@ -29,4 +29,6 @@ func refuse(w http.ResponseWriter, r *http.Request, err error, handle errmux.Err
 }
 
 // WriteError answers a request that did not run. An error handler can call it.
-func WriteError(w http.ResponseWriter, _ *http.Request, err error) { adapter.WriteRefusal(w, err) }
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	adapter.WriteRefusal(w, adapter.InRequest(r, err))
+}

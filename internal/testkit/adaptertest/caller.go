@@ -106,6 +106,15 @@ func WantProblem(tb testing.TB, w *httptest.ResponseRecorder, status int, code s
 	}
 }
 
+// WantTypedLoss fails the test unless an answer is that of a lost lease of a Locker with
+// core.WithProblemType("/errors/").
+func WantTypedLoss(tb testing.TB, w *httptest.ResponseRecorder) {
+	tb.Helper()
+	if !strings.HasPrefix(w.Body.String(), `{"type":"/errors/lease_lost","title":"Lease lost","status":500,`) {
+		tb.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 // WantLoss fails the test unless an answer is the problem that a handler's client gets if the
 // handler has lost its lease. "" is an answer of the handler's own.
 func WantLoss(tb testing.TB, w *httptest.ResponseRecorder, code string) {
