@@ -27,9 +27,9 @@ const maxRefusal = 64 << 10
 // The answer is a refusal if it has the status and the body of that refusal. If it has more bytes
 // behind, something has run after the refusal. A writer in between may change the bytes, and an
 // error handler may only choose the status. So any 4xx with the status of a refusal counts as that
-// refusal: this status of a handler, too, says that nothing was done. Exceptions: 499, and an
-// application that has chosen. So does a 503 that is the refusal's own status, if the answer began
-// with the refusal: a fallback, too, may fail with a 503.
+// refusal: this status of a handler, too, says that nothing was done. A 503 that is the refusal's own
+// status counts if the answer began with the refusal, because a fallback may fail with a 503, too.
+// Exceptions: 499, and an application that has chosen.
 func (r *Recorder) endsRefused(status int, custom, around bool) (found *refused, ran bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,8 +30,9 @@ const self = adapter.Name("echolock")
 // c.Response().Writer and hijacking are answers as well. If the function of a
 // core.KeyOf has answered by itself, its answer is kept, and handle is not called.
 //
-// Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
-// the key. Any other answer counts as if the handler had given it.
+// Behind an Idempotent, an answer of handle with a status of 4xx, with a 503 that is the
+// status of the refusal, or by WriteError, frees the key. Any other answer counts as if the
+// handler had given it.
 func WithErrorHandler(handle func(c echo.Context, err error) error) core.Option {
 	return errorHandler.Option(handle)
 }
@@ -142,7 +143,7 @@ func isItself(answer, err error) bool {
 // has sent it already. An error that core.RefusalOf does not know is 500 with the
 // code "internal". An *echo.HTTPError of a function of core.KeyOf is answered
 // with its Code and Message, unless it wraps an error of core. No other answer
-// contains a key, a token or the text of an error.
+// contains a key, a token or the text of an error. core.WithProblemType sets another type.
 func WriteError(c echo.Context, err error) error {
 	refusal := adapter.RefusalOf(adapter.InRequest(c.Request(), err))
 	document := &problem{refusal: refusal}

@@ -27,8 +27,9 @@ const self = adapter.Name("ginlock")
 // body. If the function of a core.KeyOf has answered by itself, its answer is kept, and
 // handle is not called.
 //
-// Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
-// the key. Any other answer counts as if the handler had given it.
+// Behind an Idempotent, an answer of handle with a status of 4xx, with a 503 that is the
+// status of the refusal, or by WriteError, frees the key. Any other answer counts as if the
+// handler had given it.
 func WithErrorHandler(handle func(c *gin.Context, err error)) core.Option {
 	return errorHandler.Option(handle)
 }
@@ -50,7 +51,7 @@ type handler func(*gin.Context, error)
 //
 // If the client has disconnected, the answer is 499 without a body. An error that
 // core.RefusalOf does not know is 500 with the code "internal". No answer contains a
-// key, a token or the text of an error.
+// key, a token or the text of an error. core.WithProblemType sets another type.
 func WriteError(c *gin.Context, err error) {
 	adapter.WriteRefusal(sender{c.Writer}, adapter.InRequest(c.Request, err))
 }

@@ -21,8 +21,9 @@ const self = adapter.Name("nethttplock")
 // without a status, the answer has the status of the refusal instead of 200. An
 // explicit success status is sent: note that http.ServeContent and similar functions set one.
 //
-// Behind an Idempotent, an answer of handle with a status of 4xx, or by WriteError, frees
-// the key. Any other answer counts as if the handler had given it.
+// Behind an Idempotent, an answer of handle with a status of 4xx, with a 503 that is the
+// status of the refusal, or by WriteError, frees the key. Any other answer counts as if the
+// handler had given it.
 func WithErrorHandler(handle func(w http.ResponseWriter, r *http.Request, err error)) core.Option {
 	return errorHandler.Option(handle)
 }
@@ -54,7 +55,7 @@ func (h handler) refuse(w http.ResponseWriter, r *http.Request, err error, entry
 //
 // If the client has disconnected, the answer is 499 without a body. An error that
 // core.RefusalOf does not know is 500 with the code "internal". No answer contains a
-// key, a token or the text of an error.
+// key, a token or the text of an error. core.WithProblemType sets another type.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	adapter.WriteRefusal(w, adapter.InRequest(r, err))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -192,8 +191,8 @@ func ExampleWithErrorHandler_envelope() {
 
 	refused := func(w http.ResponseWriter, _ *http.Request, err error) {
 		refusal, _ := core.RefusalOf(err)
-		if seconds := math.Ceil(refusal.RetryAfter.Seconds()); seconds > 0 {
-			w.Header().Set("Retry-After", fmt.Sprint(seconds))
+		if wait := refusal.RetryAfter; wait > 0 {
+			w.Header().Set("Retry-After", fmt.Sprint(int((wait+time.Second-1)/time.Second))) // rounded up
 		}
 		w.WriteHeader(refusal.HTTP)
 		_ = json.NewEncoder(w).Encode(map[string]string{"error": refusal.Code, "message": refusal.Detail})
