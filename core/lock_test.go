@@ -15,8 +15,8 @@ func TestErrorSaysThatTheContextHadEndedBefore(t *testing.T) {
 	locks := newLocker(t, newEmbedded(t))
 	past, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
-	var under context.Context
-	noError(t, locks.Do(t.Context(), "a", func(ctx context.Context) error { under = ctx; return nil }))
+	under, err := underLock(func(fn func(context.Context) error) error { return locks.Do(t.Context(), "a", fn) })
+	noError(t, err)
 	outer := lock(t, locks, "b")
 	inner, err := locks.Lock(context.WithoutCancel(outer.Context()), "b")
 	noError(t, err)
