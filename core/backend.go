@@ -30,10 +30,13 @@ type check interface {
 }
 
 // A deployment is the backend of New: one server, a master behind Sentinels, or a cluster.
-type deployment struct{ rdb redis.UniversalClient }
+type deployment struct {
+	rdb    redis.UniversalClient
+	passed *readiness.Passed
+}
 
 func (d deployment) newCheck(s *settings) check {
-	return readiness.NewCheck(d.rdb, s.prefix, s.commandTimeout, s.replicas)
+	return readiness.NewCheck(d.rdb, s.prefix, s.commandTimeout, s.replicas, d.passed)
 }
 
 func (d deployment) advice() error { return readiness.AdviseOnClient(d.rdb) }
@@ -43,10 +46,13 @@ func (deployment) keepsRecords() bool { return true }
 func (deployment) close() {} // the caller of New closes the client
 
 // A quorum is the backend of NewQuorum.
-type quorum struct{ store *quorumstore.Store }
+type quorum struct {
+	store  *quorumstore.Store
+	passed []readiness.Passed // of each server
+}
 
 func (q quorum) newCheck(s *settings) check {
-	return readiness.NewQuorum(q.store.Clients(), s.prefix, s.commandTimeout, q.store.Duplicate)
+	return readiness.NewQuorum(q.store.Clients(), s.prefix, s.commandTimeout, q.passed, q.store.Duplicate)
 }
 
 func (q quorum) advice() error {

@@ -13,11 +13,22 @@ import (
 // then deletes what is left of the key. If Redis seems to lose keys, it does all this once
 // more, under another key. Without Check, requests would find a problem later.
 //
-// Check takes about 40 round trips. No round trip takes longer than WithCommandTimeout. If
-// there is no reply, Check takes up to two seconds more to find out why. It returns at once
-// when ctx ends. On a cluster it checks all masters that can hold locks of this prefix at the
-// same time. It is safe for concurrent use, and has no effect on other requests. So a
-// readiness endpoint may call it for each probe.
+// This full run takes about 40 round trips, in which each server executes about 300 commands, those
+// of scripts included. After a full run without an error, Checks of the Locker and its views are
+// short: 3 or 4 round trips, and 5 to 10 commands on each server. A short run takes and releases
+// a lock, and asks the server whether the user still has all rights. It sends no messages. A full run
+// follows at once if a short run fails, or if a server was restarted, has another role, or a cluster
+// has other masters. It also follows after an hour. Exception: without the right +info, Check does
+// not notice a restart or a failover if another process has checked the new server before.
+//
+// No round trip takes longer than WithCommandTimeout. If there is no reply, Check takes up to two
+// seconds more to find out why. It returns at once when ctx ends. On a cluster it checks all masters
+// that can hold locks of this prefix at the same time. It is safe for concurrent use, and has no
+// effect on other requests.
+//
+// Call Check when the program starts, and when an operator asks. A readiness endpoint should call it
+// only if the service can do nothing without locks: an outage of Redis makes all replicas of the
+// service unready at once. A liveness endpoint should never call it.
 //
 // Checks of a Locker and its views at once share one run: a call while a run is under way gets
 // the result of that run. The context of the commands is not that of a caller. The run ends early
@@ -37,6 +48,9 @@ import (
 //
 // If ContextTimeoutEnabled is off in the options of a client, the observer receives a Warned
 // event with the first Check: see New.
+//
+// A Warned event comes once while its reason lasts. It comes again if the reason was gone in a Check,
+// and with other words if it has changed.
 //
 // On a Locker of NewQuorum, Check checks all servers, and succeeds if a majority does. The
 // observer receives a Warned event for each other server.
@@ -59,9 +73,11 @@ func (l *Locker) Check(ctx context.Context) error {
 			l.settings.notifyFrom(ctx, Event{Kind: Warned, Err: advice})
 		}
 	})
-	for _, warning := range run.warnings {
-		l.settings.notifyFrom(ctx, Event{Kind: Warned, Err: warning})
-	}
+	run.tell.Do(func() {
+		for _, warning := range run.warnings {
+			l.settings.notifyFrom(ctx, Event{Kind: Warned, Err: warning})
+		}
+	})
 	if run.err != nil {
 		return l.checkError(ctx, run.err)
 	}

@@ -34,12 +34,25 @@ func testCheckNamesMissingRightInCluster(t *testing.T, cluster *redistest.Cluste
 			setUser(t, admin, user, redistest.Rights+" "+redistest.ClusterRights, missing)
 		}
 		rdb := cluster.Client(t, func(o *redis.ClusterOptions) { o.Username, o.Password = user, "secret" })
-		err := newLocker(t, rdb, patient).Check(t.Context())
+		locks := newLocker(t, rdb, patient)
+		err := locks.Check(t.Context())
 		t.Logf("without %q: %v", missing, err)
 		if missing != "" {
 			wantFinding(t, err, missing)
-		} else if err != nil {
-			t.Errorf("with all rights: %v", err)
+			continue
+		}
+		noError(t, err)
+		for _, revoked := range []string{"&{reqlock:*", "+asking", "+spublish", "+ssubscribe", "+sunsubscribe"} {
+			for _, rights := range []string{revoked, ""} { // the last Check has found no problem
+				for _, admin := range admins {
+					setUser(t, admin, user, redistest.Rights+" "+redistest.ClusterRights, rights)
+				}
+				if err := locks.Check(t.Context()); rights != "" {
+					wantFinding(t, err, revoked)
+				} else {
+					noError(t, err)
+				}
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -10,7 +11,8 @@ type checks struct {
 	advised sync.Once // guards what Check says only once
 
 	mu     sync.Mutex
-	run    *checkRun // the run under way; nil if there is none, or if no caller waits for it
+	told   map[string]bool // the warnings of the last run without an error
+	run    *checkRun       // the run under way; nil if there is none, or if no caller waits for it
 	closed bool
 }
 
@@ -21,7 +23,8 @@ type checkRun struct {
 	callers int           // that wait for it; checks.mu guards it
 	done    chan struct{} // closed when the run has the following results
 
-	warnings []error
+	warnings []error   // that were not told yet
+	tell     sync.Once // by one of the callers
 	err      error
 }
 
@@ -61,11 +64,19 @@ func (l *Locker) startCheck() *checkRun {
 	return run
 }
 
-// end delivers the results of a run to its callers.
+// end delivers the results of a run to its callers. A warning that the run before had, too, was told.
 func (c *checks) end(run *checkRun) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(run)
+	if run.err == nil {
+		found := make(map[string]bool)
+		for _, warning := range run.warnings {
+			found[warning.Error()] = true
+		}
+		run.warnings = slices.DeleteFunc(run.warnings, func(warning error) bool { return c.told[warning.Error()] })
+		c.told = found
+	}
 	close(run.done)
 }
 

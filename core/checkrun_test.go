@@ -21,6 +21,7 @@ import (
 // heldChecks is a Locker whose Checks wait until the first command of a run is released.
 type heldChecks struct {
 	locks   *core.Locker
+	events  *recorder     // one of them warns of an eviction policy
 	release chan struct{} // closed to let all runs go on
 	sets    atomic.Int64  // SET is the first command of a run
 }
@@ -29,10 +30,14 @@ type heldChecks struct {
 func holdChecks(t *testing.T) *heldChecks {
 	t.Helper()
 	h := &heldChecks{release: make(chan struct{})}
-	h.locks = newLocker(t, storetest.Embedded(t, func(_ *server.Peer, command string, _ ...string) (answered bool) {
-		if command == "SET" {
+	h.locks, h.events = observed(t, storetest.Embedded(t, func(client *server.Peer, command string, _ ...string) (answered bool) {
+		switch command {
+		case "SET":
 			h.sets.Add(1)
 			<-h.release
+		case "INFO":
+			client.WriteBulk("maxmemory:1\r\nmaxmemory_policy:allkeys-lru")
+			return true
 		}
 		return false
 	}), patient)
@@ -71,9 +76,17 @@ func TestChecksAtOnceShareOneRun(t *testing.T) {
 		for _, checked := range stay {
 			noError(t, <-checked)
 		}
-		one := h.sets.Load()
-		if err := h.locks.Check(t.Context()); err != nil || h.sets.Load() != 2*one {
-			t.Errorf("the next check: %v, with %d SETs after %d", err, h.sets.Load(), one)
+		if warned := h.events.of(core.Warned); len(warned) != 2 || !strings.Contains(warned[1].Err.Error(), "allkeys-lru") { // the first one is about ContextTimeoutEnabled
+			t.Errorf("warned: %v", warned)
+		}
+		full := h.sets.Load()
+		for pause, want := range map[time.Duration]int64{time.Minute: 1, time.Hour: full} {
+			before := h.sets.Load()
+			time.Sleep(pause)
+			noError(t, h.locks.Check(t.Context()))
+			if n := h.sets.Load() - before; n != want {
+				t.Errorf("the next check after %v: %d SETs, want %d", pause, n, want)
+			}
 		}
 	})
 }
@@ -159,7 +172,7 @@ func TestCheckSurvivesALateCopy(t *testing.T) {
 	admin := server.Client(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	locks := newLocker(t, proxy.Client(t), core.WithCommandTimeout(5*time.Second))
-	noError(t, locks.Check(t.Context())) // the server has the scripts now
+	noError(t, newLocker(t, admin).Check(t.Context())) // the server has the scripts now
 	take, _ := proxy.HoldCommand(redistest.Named("SET"))
 	defer take()
 	next, seen := proxy.HoldCommand(redistest.Named("EVAL")) // after the key was released

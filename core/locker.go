@@ -81,7 +81,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
-	return &Locker{backend: deployment{rdb}, engine: engine.New(store, s.engineConfig(process)), settings: s, checks: new(checks), warned: new(sync.Map)}, nil
+	return &Locker{backend: deployment{rdb, new(readiness.Passed)}, engine: engine.New(store, s.engineConfig(process)), settings: s, checks: new(checks), warned: new(sync.Map)}, nil
 }
 
 // Must returns l, and panics if err is not nil. It wraps New where an invalid setting is a

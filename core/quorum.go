@@ -61,7 +61,7 @@ func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error)
 	}
 	config := s.engineConfig(process)
 	config.Ballots = true
-	return &Locker{backend: quorum{store}, engine: engine.New(store, config), settings: s, checks: new(checks), warned: new(sync.Map)}, nil
+	return &Locker{backend: quorum{store, make([]readiness.Passed, len(clients))}, engine: engine.New(store, config), settings: s, checks: new(checks), warned: new(sync.Map)}, nil
 }
 
 // minServers is the smallest number of servers of a quorum. A smaller quorum would not

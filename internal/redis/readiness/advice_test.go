@@ -19,7 +19,7 @@ func TestAdviceOnRepliesOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer func() { _ = rdb.Close() }()
-	c := NewCheck(rdb, "reqlock:", 0, command.Replicas{})
+	c := NewCheck(rdb, "reqlock:", 0, command.Replicas{}, new(Passed))
 	const keys, channel = "~reqlock:* and ~{reqlock:*", "&reqlock:*"
 	for reply, want := range map[string]string{
 		"NOPERM User alice has no permissions to run the 'evalsha' command":                                                                "+evalsha",

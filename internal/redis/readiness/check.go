@@ -21,51 +21,92 @@ type Check struct {
 	prefix   string
 	bound    time.Duration
 	replicas command.Replicas
+	passed   *Passed
 	work     inflight.Counter // abandoned commands, and the deletion of keys
 }
 
 // NewCheck returns a Check of the Redis behind rdb. It checks the rights that a Store with
-// this prefix needs. The bound is the longest time of each command.
-func NewCheck(rdb redis.UniversalClient, prefix string, bound time.Duration, replicas command.Replicas) *Check {
-	return &Check{rdb: rdb, prefix: prefix, bound: bound, replicas: replicas}
+// this prefix needs. The bound is the longest time of each command. All Checks of a Locker have
+// the same passed.
+func NewCheck(rdb redis.UniversalClient, prefix string, bound time.Duration, replicas command.Replicas, passed *Passed) *Check {
+	return &Check{rdb: rdb, prefix: prefix, bound: bound, replicas: replicas, passed: passed}
 }
 
 // Run returns nil if Redis supports all that a Store needs. Otherwise it returns a *Finding, or
 // ctx's error if ctx ends first. Without an error there may be a warning: Redis may evict
 // locks.
 //
-// If Redis seems to lose keys, Run checks once more, with other keys. A command without a reply is
-// sent again: then a release may find nothing to release, or the first copy may be executed after
-// later commands. So Run does not report a loss of keys that does not happen again.
+// The run is a short one if the last full run found no problem, and is not too old. A full run
+// follows at once if the short run fails, or if a server has changed.
+//
+// If Redis seems to lose keys, a full run checks once more, with other keys. A command without a
+// reply is sent again: then a release may find nothing to release, or the first copy may be executed
+// after later commands. So Run does not report a loss of keys that does not happen again.
 func (c *Check) Run(ctx context.Context) (warnings []error, err error) {
-	warnings, err = c.runOnce(ctx)
-	if !errors.Is(err, errNotKept) {
-		return warnings, err
+	if warnings, ok := c.runShort(ctx); ok {
+		return warnings, nil
 	}
-	warnings, again := c.runOnce(ctx) // fails if ctx has ended
-	if again != nil && ctx.Err() != nil {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	c.passed.last.Store(nil) // until the full run has passed
+	at := time.Now()
+	servers, warnings, err := c.runFull(ctx)
+	if errors.Is(err, errNotKept) {
+		lost := err
+		servers, warnings, err = c.runFull(ctx) // fails if ctx has ended
+		if err != nil && ctx.Err() != nil {
+			return nil, lost
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
-	return warnings, again
+	c.passed.last.Store(&pass{at, servers})
+	return warnings, nil
 }
 
-// runOnce checks each server once.
-func (c *Check) runOnce(ctx context.Context) (warnings []error, err error) {
+// runFull checks each server by all steps of a probe.
+func (c *Check) runFull(ctx context.Context) (servers map[string]string, warnings []error, err error) {
 	targets, err := c.targets(ctx)
 	if err != nil {
-		return nil, c.finding(ctx, "", c.diagnose(ctx, c.rdb, err))
+		return nil, nil, c.finding(ctx, "", c.diagnose(ctx, c.rdb, err))
 	}
-	type result struct{ warning, err error }
+	return c.probeEach(ctx, targets, func(p *probe, ctx context.Context) (report, error) {
+		found, err := p.run(ctx)
+		if err != nil {
+			return report{}, c.finding(ctx, p.target.addr, c.diagnose(ctx, p.target.node, p.explain(ctx, err)))
+		}
+		return found, nil
+	})
+}
+
+// A report is what a probe has found at a server without a problem.
+type report struct {
+	state   string // while it is equal, the server has not changed
+	warning error
+}
+
+// probeEach probes all servers at the same time. It returns the first warning, and the first error.
+func (c *Check) probeEach(ctx context.Context, targets []target, run func(*probe, context.Context) (report, error)) (
+	servers map[string]string, warnings []error, err error,
+) {
+	type result struct {
+		report
+		err error
+	}
 	results := make([]chan result, len(targets))
 	for i, t := range targets {
 		results[i] = make(chan result, 1)
 		c.runAsync(func() {
-			warning, err := c.checkNode(ctx, t)
-			results[i] <- result{warning, err}
+			found, err := c.checkNode(ctx, t, run)
+			results[i] <- result{found, err}
 		})
 	}
-	for _, found := range results {
+	servers = make(map[string]string, len(targets))
+	for i, found := range results {
 		r := <-found // it arrives when ctx ends, or earlier
+		servers[targets[i].addr] = r.state
 		if r.warning != nil && warnings == nil {
 			warnings = []error{r.warning}
 		}
@@ -74,29 +115,22 @@ func (c *Check) runOnce(ctx context.Context) (warnings []error, err error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return warnings, nil
+	return servers, warnings, nil
 }
 
 // Close waits for the commands that Run has abandoned.
 func (c *Check) Close() { _ = c.work.Wait(context.Background()) }
 
 // checkNode checks one server.
-func (c *Check) checkNode(ctx context.Context, t target) (warning, err error) {
+func (c *Check) checkNode(ctx context.Context, t target, run func(*probe, context.Context) (report, error)) (report, error) {
 	p, err := c.newProbe(t)
 	if err != nil {
-		return nil, err
+		return report{}, err
 	}
 	defer c.runAsync(p.cleanUp)
-	if err := p.run(ctx); err != nil {
-		return nil, c.finding(ctx, t.addr, c.diagnose(ctx, t.node, p.explain(ctx, err)))
-	}
-	if policy := p.evictionPolicy(ctx); policy != "" {
-		return &Finding{addr: t.addr, text: "maxmemory-policy is " + policy + ", so that redis evicts locks when its memory is full: " +
-			"set maxmemory-policy to noeviction"}, nil
-	}
-	return p.adviseOnKinds(ctx), nil
+	return run(p, ctx)
 }
 
 // runAsync runs f on a goroutine. Close waits for f.

@@ -34,7 +34,7 @@ func TestFindingStaysIfTheContextEndsTheSecondProbe(t *testing.T) {
 			}
 			return false
 		})
-		check := NewCheck(rdb, "reqlock:", time.Minute, command.Replicas{})
+		check := NewCheck(rdb, "reqlock:", time.Minute, command.Replicas{}, new(Passed))
 		defer check.Close()
 		if _, err := check.Run(ctx); !errors.Is(err, errNotKept) || ctx.Err() == nil {
 			t.Errorf("got %v, with the context's error %v", err, ctx.Err())

@@ -10,7 +10,7 @@ import (
 // adviseOnKinds returns a *Finding if processes with the other kind of client can have the same
 // locks, and this client is not the best one, or cannot notify their waiters. Otherwise it
 // returns nil. A client of one server can have all locks of a cluster if they are at one master.
-func (p *probe) adviseOnKinds(ctx context.Context) error {
+func (p *probe) adviseOnKinds(ctx context.Context, info map[string]string) error {
 	var text string
 	switch p.check.rdb.(type) {
 	case topology.Cluster:
@@ -20,7 +20,7 @@ func (p *probe) adviseOnKinds(ctx context.Context) error {
 				"or grant the user +publish and &" + escaped(p.check.prefix) + "*"
 		}
 	case topology.Server:
-		if !p.isClusterNode(ctx) {
+		if info["cluster_enabled"] != "1" { // or the user may not know it
 			return nil
 		}
 		text = "redis is a node of a cluster, and this is no client of a cluster: make the client with redis.NewClusterClient"
@@ -33,16 +33,6 @@ func (p *probe) adviseOnKinds(ctx context.Context) error {
 		return nil
 	}
 	return &Finding{addr: p.target.addr, text: text}
-}
-
-// isClusterNode reports whether the server is a node of a cluster, if the user may know that.
-func (p *probe) isClusterNode(ctx context.Context) bool {
-	info := command.New(0, []any{"info", "cluster"})
-	if p.send(ctx, info) != nil {
-		return false
-	}
-	text, _ := info.Text()
-	return command.InfoFields(text)["cluster_enabled"] == "1"
 }
 
 // isForbidden reports whether the user lacks a right to publish on the channel.

@@ -57,12 +57,12 @@ func (c *Check) newProbe(t target) (*probe, error) {
 	return p, nil
 }
 
-// run runs the steps, and returns the first failure. A failure of pub/sub does not stop the
+// run runs the steps, and returns the first failure, or what it has found without one. A failure of pub/sub does not stop the
 // other steps, because a lock works without pub/sub, only slower.
 //
 // Only the last step but one creates a fence: a fence lives for days, and the steps before it
 // show that the probe may delete keys.
-func (p *probe) run(ctx context.Context) error {
+func (p *probe) run(ctx context.Context) (report, error) {
 	ready, stop := p.store.Listen(p.target.key)
 	defer stop()
 	for _, step := range [...]func(context.Context) error{
@@ -71,10 +71,13 @@ func (p *probe) run(ctx context.Context) error {
 		p.share, p.handOff, p.deleteKeys,
 	} {
 		if err := step(ctx); err != nil {
-			return err
+			return report{}, err
 		}
 	}
-	return p.pubsubErr
+	if p.pubsubErr != nil {
+		return report{}, p.pubsubErr
+	}
+	return p.lookBy(ctx, "eval", p.scripts.Rights.Source)
 }
 
 // awaitMessage waits for a message that names the token.

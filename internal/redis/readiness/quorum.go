@@ -17,12 +17,12 @@ type Quorum struct {
 }
 
 // NewQuorum returns a check of the servers of these clients. Each server is checked as by
-// NewCheck, without replicas. duplicate returns an error if two clients are connected to the
+// NewCheck, without replicas, and has its own passed. duplicate returns an error if two clients are connected to the
 // same server. It is called after the servers have replied.
-func NewQuorum(clients []*redis.Client, prefix string, bound time.Duration, duplicate func() error) *Quorum {
+func NewQuorum(clients []*redis.Client, prefix string, bound time.Duration, passed []Passed, duplicate func() error) *Quorum {
 	q := &Quorum{duplicate: duplicate}
-	for _, client := range clients {
-		q.checks = append(q.checks, NewCheck(client, prefix, bound, redisstore.Replicas{}))
+	for i, client := range clients {
+		q.checks = append(q.checks, NewCheck(client, prefix, bound, redisstore.Replicas{}, &passed[i]))
 	}
 	return q
 }

@@ -67,6 +67,16 @@ func (p *probe) findRefused(ctx context.Context, err error) error {
 	}
 }
 
+// subscriptions returns the commands of a client that commands does not return, because each of them
+// would change the connection.
+func (p *probe) subscriptions() [][]any {
+	channel := p.channel()
+	if channel.unsubscribe == nil {
+		return [][]any{{"subscribe", channel.name}}
+	}
+	return [][]any{{"ssubscribe", channel.name}, {"sunsubscribe", channel.name}, {"asking"}, {"cluster", "slots"}}
+}
+
 // commands returns the commands of the scripts and of the Store. They leave no key without a
 // TTL: a command that could do so gets a key of another type, or too few arguments.
 func (p *probe) commands() [][]any {

@@ -3,7 +3,6 @@ package readiness
 import (
 	"bytes"
 	"context"
-	"errors"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/store"
@@ -11,10 +10,7 @@ import (
 
 // lock takes the key, checks that another token cannot take it, renews it, and releases it.
 func (p *probe) lock(ctx context.Context) error {
-	taken, err := do(ctx, p.store.Take, store.TakeRequest{Target: p.request(1)})
-	var fault *store.Fault
-	p.mayHaveKeys = err == nil || errors.As(err, &fault) && fault.Unknown
-	if err != nil {
+	if err := p.take(ctx, 1); err != nil {
 		return err
 	}
 	second := store.TakeRequest{Target: p.request(2), WithHolder: true}
@@ -34,7 +30,7 @@ func (p *probe) lock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return verify(taken.Granted && !refused.Granted && renewed.Held && released.Status == store.Freed)
+	return verify(!refused.Granted && renewed.Held && released.Status == store.Freed)
 }
 
 // lockByScript sends the source of a script. A Store needs that after each restart of a server.

@@ -16,6 +16,8 @@
 // were none. A script of exclusive leases may hand K to a shared token of the queue as to any
 // other; that token turns K into a marker when it confirms the grant.
 //
+// rights.lua is no transition: only the key of a Check has it.
+//
 // Models of the waiting queue, the shared leases, the fence and the record are in the folder
 // model.
 package script

@@ -53,6 +53,8 @@ var (
 	voteSource string
 	//go:embed withdraw.lua
 	withdrawSource string
+	//go:embed rights.lua
+	rightsSource string
 
 	//go:embed marker.lua
 	markerPart string
@@ -78,7 +80,7 @@ var (
 
 // Set holds each script with its digest.
 type Set struct {
-	Take, Enqueue, Renew, Release, Keep, Begin, Finish, Resolve, Outcome, Vote, Withdraw Script
+	Take, Enqueue, Renew, Release, Keep, Begin, Finish, Resolve, Outcome, Vote, Withdraw, Rights Script
 
 	// The scripts of shared leases.
 	SharedAsk, SharedRelease, SharedRenew, SharedRenewApart Script
@@ -107,6 +109,7 @@ func New(durable bool) Set {
 
 		Vote:     newScript(mode, leasePart, queuePart, voteSource),
 		Withdraw: newScript(mode, leasePart, queuePart, withdrawSource),
+		Rights:   newScript(rightsSource),
 
 		SharedAsk: newScript(markerPart, sharedTakePart, mode, leasePart, queuePart, fencePart, setIsThird, sharedPart, admitPart, phasePart,
 			sharedAskSource),
