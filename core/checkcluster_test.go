@@ -80,7 +80,7 @@ func testCheckNamesMaster(t *testing.T, cluster *redistest.Cluster) {
 		configured("maxmemory-policy", "allkeys-lfu")(t, admin)
 		configured("maxmemory", "1gb")(t, admin)
 		events := &recorder{}
-		if err := newLocker(t, rdb, core.WithObserver(events.record)).Check(t.Context()); err != nil {
+		if err := newLocker(t, cluster.Client(t), core.WithObserver(events.record)).Check(t.Context()); err != nil {
 			t.Errorf("master %d: %v", i, err)
 		}
 		if warned := events.of(core.Warned); len(warned) != 2 || !strings.HasPrefix(warned[1].Err.Error(), "127.0.0.1:") ||

@@ -18,13 +18,16 @@ import (
 // process needs only one. Views with other settings share its connections and its queues.
 //
 // A second Locker with the same Redis and prefix counts as another process. A caller that
-// holds a key through the one, and locks it again through the other, waits for itself.
+// holds a key through the one, and locks it again through the other, waits for itself. Each Locker
+// has goroutines and connections of its own, so a Locker for each request exhausts Redis.
 type Locker struct {
 	backend  backend
 	engine   *engine.Engine
 	settings settings
 	checks   *checks   // shared by all views
 	warned   *sync.Map // the subjects of warn, for all views
+
+	registration *registration // shared by all views
 }
 
 // New returns a Locker that takes its locks through rdb. It does no I/O and starts no
@@ -54,6 +57,10 @@ type Locker struct {
 // dead process delays the queue by up to two seconds. In a cluster, such a process also does
 // not take fair turns with processes that do not hide their client.
 //
+// If another Locker of the process has the same client and prefix, and is not closed, the new one
+// sends a Warned event: once for each client and prefix. New does not recognize a client that is no
+// pointer, or that another client wraps.
+//
 // If a setting is invalid, the error names the option.
 func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if isNil(rdb) {
@@ -81,7 +88,14 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
-	return &Locker{backend: deployment{rdb, new(readiness.Passed)}, engine: engine.New(store, s.engineConfig(process)), settings: s, checks: new(checks), warned: new(sync.Map)}, nil
+	return newLocker(deployment{rdb, new(readiness.Passed)}, engine.New(store, s.engineConfig(process)), s, rdb), nil
+}
+
+// newLocker returns a Locker of these clients.
+func newLocker(b backend, e *engine.Engine, s settings, clients ...redis.UniversalClient) *Locker {
+	l := &Locker{backend: b, engine: e, settings: s, checks: new(checks), warned: new(sync.Map), registration: new(registration)}
+	l.register(clients)
+	return l
 }
 
 // Must returns l, and panics if err is not nil. It wraps New where an invalid setting is a
@@ -141,6 +155,7 @@ func (l *Locker) view(opts []Option) (*Locker, error) {
 // once. A nil ctx is the background context.
 func (l *Locker) Close(ctx context.Context) error {
 	defer l.backend.close()
+	l.registration.isClosed.Store(true)
 	l.checks.close()
 	if err := l.engine.Close(orBackground(ctx)); err != nil {
 		return fmt.Errorf("reqlock: close: %w", err)

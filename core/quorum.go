@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -61,7 +60,7 @@ func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error)
 	}
 	config := s.engineConfig(process)
 	config.Ballots = true
-	return &Locker{backend: quorum{store, make([]readiness.Passed, len(clients))}, engine: engine.New(store, config), settings: s, checks: new(checks), warned: new(sync.Map)}, nil
+	return newLocker(quorum{store, make([]readiness.Passed, len(clients))}, engine.New(store, config), s, clients...), nil
 }
 
 // minServers is the smallest number of servers of a quorum. A smaller quorum would not
