@@ -127,7 +127,7 @@ func TestWriteNamesThePartOfTheRequest(t *testing.T) {
 		errors.New("secret"): {"The lock for the request could not be determined.", "It could not be determined whether the request is a retry."},
 	} {
 		fails := func(string) (string, error) { return "", fmt.Errorf("%w: secret", kind) }
-		key := bind(locks, core.KeyOf(fails).Describe(`Header("X-Account")`, `the header "X-Account"`))
+		key := bind(locks, core.KeyOf(fails).Describe(`Header("X-Account")`, `the header "X-Account"`), false)
 		_, _, locked := key.Enter(t.Context(), "", nil)
 		_, once := key.ReadOne(t.Context(), "")
 		for i, err := range []error{locked, once, key.Refuse(t.Context(), bridge.DescribeError(kind, "WithFingerprint()", ""))} {
