@@ -1,5 +1,5 @@
-// Package docs checks README.md and the pages of the folder docs: their Go code, the tables of options and
-// of errors, and what commands print.
+// Package docs checks README.md and the pages of the folder docs: their Go code, and the tables of
+// options.
 //
 // A block that begins with a package clause is a whole file. Any other block is a snippet:
 // it has no imports, and it may use names that the page does not declare, such as ctx and

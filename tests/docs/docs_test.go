@@ -65,8 +65,15 @@ func TestEachBlockCompiles(t *testing.T) {
 	if len(rows) != len(preludeOf) || len(blocks) < 50 {
 		t.Fatalf("found %d frameworks in README.md, want %d, and %d blocks", len(rows), len(preludeOf), len(blocks))
 	}
-	for _, finding := range check(t, blocks) {
-		t.Error(finding)
+	wrong := docs.Block{Page: "wrong", Line: 1, Prelude: "http", Text: "unused := core.Must(core.Now(rdb))\n"} // so the check checks
+	findings, known := check(t, append(blocks, wrong)), "wrong:1: undefined: core.Now"
+	if !slices.Contains(findings, known) {
+		t.Error("the check does not find a wrong name")
+	}
+	for _, finding := range findings {
+		if finding != known {
+			t.Error(finding)
+		}
 	}
 }
 

@@ -1,3 +1,3 @@
 // Package layout tests what the compiler and the linter do not see: which package imports which, the
-// links of pages and comments, what scripts say about modules, and the names of keys in examples.
+// links of pages and comments, the tests that the list of faults names, and what scripts say about modules.
 package layout
