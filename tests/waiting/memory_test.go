@@ -30,6 +30,9 @@ func measureAlone(t *testing.T, what string) {
 	t.Helper()
 	t.Parallel()
 	redistest.Program(t)
+	if subprocess.Start(t, "TestMeasurement", "nothing").Wait() == nil { // so a process that fails fails its test
+		t.Error("the process of no measurement did not fail")
+	}
 	p := subprocess.Start(t, "TestMeasurement", what)
 	if err := p.Wait(); err != nil {
 		t.Fatal(err)

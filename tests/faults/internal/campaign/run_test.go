@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ func TestViolationIsKeptAndFoundAgain(t *testing.T) {
 		t.Fatal(r.Log, r.Violations)
 	}
 	addSecondHolder(r.History)
+	r.History.FastLeases = []history.FastLease{{Process: 1, Client: 2, Call: 3, Return: 4, Fence: 1 << 53, Key: "k"}}
 	r.Violations = validate.All(r.History)
 	dir, err := r.keep(t.TempDir())
 	if err != nil || len(r.Violations) == 0 {
@@ -38,6 +40,9 @@ func TestViolationIsKeptAndFoundAgain(t *testing.T) {
 	var output bytes.Buffer
 	if code := Main(t.Context(), &output, []string{"-validate", filepath.Join(dir, historyFile)}); code != exitFailed {
 		t.Errorf("exit code %d\n%s", code, output.String())
+	}
+	if read, err := history.Load(filepath.Join(dir, historyFile)); err != nil || !reflect.DeepEqual(read, r.History) {
+		t.Errorf("the history is not read as it was written: %v", err)
 	}
 	kept, err := os.ReadFile(filepath.Join(dir, ViolationsFile))
 	if err != nil || !strings.Contains(string(kept), "mutual-exclusion") || strings.Count(output.String(), "\n") != strings.Count(string(kept), "\n")+1 {
@@ -65,8 +70,17 @@ func addSecondHolder(h *history.History) {
 
 func TestRunOfFailingFaultIsValidated(t *testing.T) {
 	t.Parallel()
-	r := execute(t, func(s *fault.System) { s.Fatal("it does not work") })
-	if !r.Failed || !strings.Contains(r.Log, "it does not work") || r.History == nil || r.History.Recovered != r.History.Begun || len(r.ServerLogs) != 1 {
-		t.Errorf("failed %v, log %q, %d server logs", r.Failed, r.Log, len(r.ServerLogs))
+	r := execute(t, func(s *fault.System) {
+		s.Cleanup(func() { panic("a panic") })
+		s.Cleanup(func() { s.Error("an error") })
+		s.Fatal("it does not work")
+	})
+	for _, said := range []string{"it does not work", "an error", "a panic"} {
+		if !r.Failed || !strings.Contains(r.Log, said) {
+			t.Errorf("failed %v without %q, log %q", r.Failed, said, r.Log)
+		}
+	}
+	if r.History == nil || r.History.Recovered != r.History.Begun || len(r.ServerLogs) != 1 {
+		t.Errorf("history %v, %d server logs", r.History, len(r.ServerLogs))
 	}
 }

@@ -26,7 +26,6 @@ func TestAttempts(t *testing.T) {
 		{"died, and run again before it can have died", "kill 1 10; kill 2 610; begin 1 p 1-2 =a rerun; begin 2 p 400-401 =b n:2 rerun", "attempts"},
 		{"died, and run again, not counted", "kill 1 10; kill 2 610; begin 1 p 1-2 =a rerun; begin 2 p 600-601 =b rerun", "attempts"},
 		{"died, and run again, counted too far", "kill 1 10; kill 2 610; begin 1 p 1-2 =a rerun; begin 2 p 600-601 =b n:3 rerun", "attempts"},
-		{"run, answered, replayed", "begin 1 p 1-2 =a; commit a 10-20 answer:x; begin 2 p 3-15 replayed answer:x; begin 2 p 23-25 replayed answer:x", ""},
 	})
 }
 
