@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ func TestProgram(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not printed", want)
 		}
+	}
+	if !regexp.MustCompile(`(?m)^reqlock +[\d,]+ +100 % +2\.00 .* [1-9]\d*\.\d$`).MatchString(out.String()) {
+		t.Error("no lock of one goroutine has two commands, and allocations")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "hot-handoffs.svg")); err != nil {
 		t.Error(err)

@@ -40,23 +40,3 @@ func TestABrokenCaseGivesNoFigure(t *testing.T) {
 		}
 	}
 }
-
-func TestVerifyCountsTheHandler(t *testing.T) {
-	for _, c := range []struct {
-		which             string
-		requests, handled int64
-		isRight           bool
-	}{
-		{plain, 10, 10, true},
-		{plain, 10, 9, false},
-		{first, 10, 10, true},
-		{first, 10, 11, false},
-		{replay, 10, 0, true},
-		{replay, 10, 1, false},
-	} {
-		r := &Requests{Case: c.which}
-		if err := r.verify(c.requests, c.handled); (err == nil) != c.isRight {
-			t.Errorf("%s: %d requests, %d handled: %v", c.which, c.requests, c.handled, err)
-		}
-	}
-}
