@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"flag"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -10,7 +12,15 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-func TestMain(m *testing.M) { suite.Main(m) }
+// The command line may set these flags, too: -rapid.checks=1000, or the -rapid.seed of a failure.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"checks": strconv.Itoa(suite.Size(4, 60)), "shrinktime": "10s", "nofailfile": "true"} {
+		if err := flag.Set("rapid."+name, value); err != nil {
+			panic(err)
+		}
+	}
+	suite.Main(m)
+}
 
 // recorder keeps the engine's events.
 type recorder struct {

@@ -89,7 +89,7 @@ func newProcesses(n int) *processes {
 }
 
 // checkIdle fails the test if a key, a queue, a waiter or a subscription is left.
-func (p *processes) checkIdle(t *testing.T) {
+func (p *processes) checkIdle(t testing.TB) {
 	t.Helper()
 	synctest.Wait()
 	if value, line := p.server.value("k"), p.server.queue("k"); value != "" || len(line) != 0 {

@@ -51,7 +51,8 @@ func (h *Hold) grantedAt() time.Time {
 }
 
 // checkCount fails the test unless the list of the hold counts its leases with a holder.
-func (h *Hold) checkCount(t *testing.T) {
+func (h *Hold) checkCount(t testing.TB) {
+	t.Helper()
 	h.shard.mu.Lock()
 	defer h.shard.mu.Unlock()
 	l, n := h.lease.queue.waitlist, 0

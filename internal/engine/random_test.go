@@ -3,14 +3,14 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/reqlock/reqlock/internal/store"
-	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 const (
@@ -44,14 +44,26 @@ var mixes = []mix{
 // Callers of a key run in several processes among faults of all kinds. There are never more
 // holders than their limit, and none beside an exclusive one. Fencing numbers rise. Each
 // holder is notified of the end of its lease. A request has one answer, and its attempts
-// have the right numbers. Each caller that waits is served, and nothing is left. The name of
-// a run is its seed.
+// have the right numbers. Each caller that waits is served, and nothing is left.
 func TestCallersAtRandom(t *testing.T) {
 	t.Parallel()
-	for seed := range suite.Size(4, 60) * len(mixes) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+	for i, m := range mixes {
+		t.Run(fmt.Sprintf("mix %d", i), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { newRandomRun(t, uint64(seed)).run() })
+			var first sync.Once
+			rapid.Check(t, func(r *rapid.T) {
+				var found failures
+				p := m.plan(r)
+				synctest.Test(t, func(t *testing.T) {
+					found.TB = t
+					newRandomRun(&found, p).run()
+				})
+				if len(found.texts) > 0 {
+					first.Do(func() { t.Logf("first with %d callers: %s", len(p.callers), found.texts) })
+					r.Log(found.texts)
+					r.Fatal(found.formats[0]) // without values, since rapid keeps to one text
+				}
+			})
 		})
 	}
 }
@@ -59,12 +71,11 @@ func TestCallersAtRandom(t *testing.T) {
 // A randomRun has callers of one key in several processes, and what they got.
 type randomRun struct {
 	*processes
-	*testing.T
-	mix
+	testing.TB
+	plan
 	faultsEnd time.Time // no fault after this time
 
 	mu      sync.Mutex
-	source  *rand.Rand
 	holders map[*Hold]bool // that rely on their leases
 	fence   int64          // the highest so far
 	granted int
@@ -78,16 +89,18 @@ type randomRun struct {
 	running   map[*Engine]int // those that have not ended, also after the loss of their leases
 }
 
-func newRandomRun(t *testing.T, seed uint64) *randomRun {
+func newRandomRun(t testing.TB, p plan) *randomRun {
 	run := &randomRun{
-		processes: newProcesses(3), T: t, mix: mixes[seed%uint64(len(mixes))], faultsEnd: time.Now().Add(faultPeriod),
-		source: rand.New(rand.NewPCG(seed, 0)), holders: make(map[*Hold]bool), cutOff: -1, running: make(map[*Engine]int),
+		processes: newProcesses(3), TB: t, plan: p, faultsEnd: time.Now().Add(faultPeriod),
+		holders: make(map[*Hold]bool), cutOff: -1, running: make(map[*Engine]int),
 	}
 	if run.outlasts { // its holders hold for longer
 		run.faultsEnd = time.Now().Add(3 * faultPeriod)
 		run.uncertain = run.limits == nil
 	}
-	run.injectFaults()
+	if run.injects {
+		run.injectFaults()
+	}
 	return run
 }
 
@@ -100,18 +113,22 @@ func (run *randomRun) note(f func()) {
 // run makes the calls, and then waits until all that was given up is released.
 func (run *randomRun) run() {
 	var group sync.WaitGroup
-	for range 80 {
-		group.Go(run.call)
+	for _, i := range run.callers {
+		group.Go(func() { run.call(run.dice(i)) })
 	}
-	for i := range run.engines {
-		group.Go(func() { run.forge(i) })
+	if run.forges {
+		for i := range run.engines {
+			group.Go(func() { run.forge(i) })
+		}
 	}
-	group.Go(run.loseHints)
+	if run.loses {
+		group.Go(run.loseHints)
+	}
 	if run.outlasts {
 		group.Go(run.loseLeases)
 	}
 	group.Wait()
-	if run.granted == 0 {
+	if run.granted == 0 && len(run.callers) > candidates/4 {
 		run.Error("no caller was granted a lease")
 	}
 	time.Sleep(3 * time.Minute)
@@ -119,28 +136,28 @@ func (run *randomRun) run() {
 	if state := run.server.record("k").state; state == 'R' && run.died == 0 && !run.uncertain {
 		run.Errorf("an attempt is left: %+v", run.server.record("k"))
 	}
-	run.checkIdle(run.T)
+	run.checkIdle(run.TB)
 }
 
 // request returns the request of a caller.
-func (run *randomRun) request() Request {
+func (run *randomRun) request(d *dice) Request {
 	r := request(patient)
-	r.Fencing = run.choose(2) == 0
+	r.Fencing = d.choose(2) == 0
 	switch {
 	case run.limits != nil:
-		r.Limit = run.limits[run.choose(len(run.limits))]
-	case run.choose(6) > 0:
+		r.Limit = run.limits[d.choose(len(run.limits))]
+	case d.choose(6) > 0:
 		r.Attempt = attempt("f", patient).Attempt
-		r.Attempt.Rerun = run.choose(2) == 0 && (!run.outlasts || run.choose(4) == 0)
-		r.Attempt.Keep = time.Duration(1+run.choose(2)) * time.Hour
+		r.Attempt.Rerun = d.choose(2) == 0 && (!run.outlasts || d.choose(4) == 0)
+		r.Attempt.Keep = time.Duration(1+d.choose(2)) * time.Hour
 	}
-	switch run.choose(8) {
+	switch d.choose(8) {
 	case 0:
 		r.Wait = 0
 	case 1:
 		r.TTL = 20 * time.Second
 	case 2:
-		r.Wait = run.upTo(5*time.Second) + time.Millisecond
+		r.Wait = d.upTo(5*time.Second) + time.Millisecond
 	case 3, 4:
 		if run.limits != nil {
 			r.TTL = shortTTL
@@ -150,23 +167,23 @@ func (run *randomRun) request() Request {
 		r.TTL = shortTTL
 	}
 	if r.TTL == shortTTL {
-		r.Renew = run.choose(3) > 0
+		r.Renew = d.choose(3) > 0
 	}
 	return r
 }
 
 // call is a caller: it comes at some time, and may leave while it waits.
-func (run *randomRun) call() {
-	time.Sleep(run.upTo(15 * time.Second))
+func (run *randomRun) call(d *dice) {
+	time.Sleep(d.upTo(15 * time.Second))
 	ctx, cancel := context.WithCancel(run.Context())
 	defer cancel()
-	if run.choose(3) == 0 {
-		time.AfterFunc(run.upTo(3*time.Second), cancel)
+	if d.choose(3) == 0 {
+		time.AfterFunc(d.upTo(3*time.Second), cancel)
 	}
-	r := run.request()
-	h, err := run.engines[run.choose(len(run.engines))].Acquire(ctx, r)
+	r := run.request(d)
+	h, err := run.engines[d.choose(len(run.engines))].Acquire(ctx, r)
 	if err == nil {
-		run.hold(h)
+		run.hold(d, h)
 		return
 	}
 	refusal, _ := err.(*Refusal) //nolint:errorlint // Acquire promises the type itself
@@ -182,40 +199,40 @@ func (run *randomRun) call() {
 }
 
 // hold works under the lease, and releases it.
-func (run *randomRun) hold(h *Hold) {
+func (run *randomRun) hold(d *dice, h *Hold) {
 	run.note(func() { run.enter(h) })
-	h.checkCount(run.T)
+	h.checkCount(run.TB)
 	leave := func() { run.note(func() { delete(run.holders, h) }) }
 	defer context.AfterFunc(h.Context(), leave)()
-	time.Sleep(run.upTo(500 * time.Millisecond))
-	if run.choose(8) == 0 {
+	time.Sleep(d.upTo(500 * time.Millisecond))
+	if d.choose(8) == 0 {
 		_, err := h.Extend(context.Background(), h.request.TTL)
 		if left := time.Until(h.ValidUntil()); err == nil && h.Alive() && left < h.request.TTL*98/100-2*bound {
 			run.Errorf("extended, and valid for %v", left)
 		}
 	}
-	if h.request.TTL == shortTTL && run.choose(2) == 0 {
-		time.Sleep(run.upTo(2 * shortTTL))
+	if h.request.TTL == shortTTL && d.choose(2) == 0 {
+		time.Sleep(d.upTo(2 * shortTTL))
 	}
 	if h.Context().Err() == nil && time.Now().After(h.ValidUntil()) {
 		run.Errorf("the lease has ended %v ago, and its context has not", time.Since(h.ValidUntil()))
 	}
 	leave()
 	if h.request.Attempt != nil {
-		run.end(h)
+		run.end(d, h)
 	} else if loss, _ := h.Release(context.Background()); loss != NotLost && h.request.Renew && !run.outlasts {
 		run.Errorf("loss %v", loss)
 	}
 }
 
 // end ends an attempt, mostly as if it had not begun.
-func (run *randomRun) end(h *Hold) {
+func (run *randomRun) end(d *dice, h *Hold) {
 	ending := EndAbort
 	run.note(func() {
 		switch {
-		case run.source.IntN(40) == 0, run.outlasts && run.source.IntN(4) == 0:
+		case d.choose(40) == 0, run.outlasts && d.choose(4) == 0:
 			ending, run.answer = EndCommit, string(answerOf(h))
-		case run.source.IntN(15) == 0:
+		case d.choose(15) == 0:
 			ending = EndUnknown
 			run.died++
 		}
