@@ -88,7 +88,7 @@
 // the handler, not with the answer or the client. Code that locks through a second Locker
 // waits for its own request: see "Deadlocks" in the comment of package core.
 //
-// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started-echo.md
+// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md#echo
 // [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-refusals
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of middlewares]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#echo

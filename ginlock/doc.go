@@ -89,7 +89,7 @@
 // through a second Locker waits for its own request: see "Deadlocks" in the comment of
 // package core.
 //
-// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started-gin.md
+// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md#gin
 // [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#gin
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of middlewares]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#gin

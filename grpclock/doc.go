@@ -86,7 +86,7 @@
 // Locker waits for its own call: see "Deadlocks" in the comment of package core. To shut
 // down, call GracefulStop before the Locker's Close.
 //
-// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started-grpc.md
+// [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md#grpc
 // [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-refusals
 // [annotations]: https://github.com/reqlock/reqlock/blob/main/docs/annotations.md
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
