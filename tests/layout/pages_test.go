@@ -19,6 +19,8 @@ var (
 	code   = regexp.MustCompile("`[^`\n]*`")
 	// heading finds headings.
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	// ownAnchor finds anchors that a page names itself, as in the rows of the glossary.
+	ownAnchor = regexp.MustCompile(`<a id="([^"]+)">`)
 	// linked finds links, to keep their text.
 	linked = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 	// address finds files of this repository by their addresses on GitHub.
@@ -29,8 +31,11 @@ var (
 	unwanted = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// anchors returns the anchors that GitHub gives to the headings of a page.
+// anchors returns the anchors that GitHub gives to the headings of a page, and those that the page names.
 func anchors(page string) (all []string) {
+	for _, match := range ownAnchor.FindAllStringSubmatch(page, -1) {
+		all = append(all, match[1])
+	}
 	for _, h := range heading.FindAllStringSubmatch(blocks.ReplaceAllString(page, ""), -1) {
 		text := strings.TrimSpace(linked.ReplaceAllString(h[1], "$1"))
 		all = append(all, strings.ReplaceAll(unwanted.ReplaceAllString(strings.ToLower(text), ""), " ", "-"))
@@ -99,7 +104,7 @@ func broken(files fs.FS, all map[string]string, page, to string) string {
 		return err.Error()
 	}
 	if hasAnchor && !slices.Contains(anchors(all[file]), anchor) {
-		return "the page has no such heading"
+		return "the page has no such anchor"
 	}
 	return ""
 }
