@@ -105,6 +105,9 @@ func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
 			if got := rdb.ClusterKeySlot(t.Context(), name).Val(); got != want {
 				t.Errorf("%q has slot %d, its lock %q has %d", name, got, lock, want)
 			}
+			if owner, ownerKey, ok := n.OfRecord(name); ok != (suffix == RecordSuffix) || ok && (owner != lock || ownerKey != "" && ownerKey != key) {
+				t.Errorf("%q is the record of the lock %q with the key %q: %v", name, owner, ownerKey, ok)
+			}
 			other, isKey := strings.CutPrefix(name, prefix)
 			if name == lock || (isKey && n.Lock(other) == name) {
 				t.Errorf("the companion %q of %q is itself a lock", name, lock)

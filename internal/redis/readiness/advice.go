@@ -157,23 +157,18 @@ func (c *Check) adviceOnReply(reply string) string {
 // channels returns the ACL patterns of the channels of hints.
 func (c *Check) channels() string {
 	if _, isCluster := c.rdb.(topology.Cluster); !isCluster {
-		return "&" + escaped(c.prefix) + "*"
+		return "&" + keyspace.Escape(c.prefix) + "*"
 	}
 	return patterns('&', c.prefix)
 }
 
 // patterns returns the ACL patterns of the keys or channels of a lock.
 func patterns(sign byte, prefix string) string {
-	pattern := string(sign) + escaped(prefix) + "*"
+	pattern := string(sign) + keyspace.Escape(prefix) + "*"
 	if prefix == "" || keyspace.HasTag(prefix) {
 		return pattern
 	}
-	return pattern + " and " + string(sign) + "{" + escaped(prefix) + "*"
-}
-
-// escaped returns a pattern that matches the prefix literally.
-func escaped(prefix string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(prefix)
+	return pattern + " and " + string(sign) + "{" + keyspace.Escape(prefix) + "*"
 }
 
 // A right is a kind of permission in an ACL.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
@@ -17,7 +18,7 @@ func (p *probe) adviseOnKinds(ctx context.Context, info map[string]string) error
 		if p.target.hasAll && p.isForbidden(ctx, "publish", p.names.ProcessChannel(p.process)) {
 			text = "all locks are at one master, so that processes with a client of one server can have them, too, " +
 				"and this process cannot notify their waiters: make all clients with redis.NewClusterClient, " +
-				"or grant the user +publish and &" + escaped(p.check.prefix) + "*"
+				"or grant the user +publish and &" + keyspace.Escape(p.check.prefix) + "*"
 		}
 	case topology.Server:
 		if info["cluster_enabled"] != "1" { // or the user may not know it
