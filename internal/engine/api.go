@@ -97,8 +97,11 @@ const (
 	Closing // Close has begun and waits for holders
 	Warned  // the Err of the event is for an operator; a *Dropped is from the eventQueue
 	Outage  // an outage of a server begins or ends; Err is a *store.Outage
+	// Searched: a search has counted the unknown outcomes; or this process, which counted them
+	// before, searches no longer, and then Held is 0.
+	Searched
 
-	kindCount = int(Outage) + 1
+	kindCount = int(Searched) + 1
 )
 
 // A Handover is the way in which a lease came to its holder.
@@ -138,12 +141,13 @@ type Event struct {
 	GoesOn   bool             // Committed, OutcomeUnknown: the commit has failed so far, and goes on: see openCommit
 	Key      string           // the Key of the Request
 	Name     string           // the Name of the Request
+	Token    string           // OutcomeUnknown of an Attempt that this process has ended by EndUnknown: the record notes the report
 	Context  *context.Context // the context of the request, or of Close; nil is none
 	Waited   time.Duration    // Acquired, Refused, Replayed
-	Held     time.Duration    // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing
+	Held     time.Duration    // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing; how long a Searched took
 	Caller   string           // HeldLong, Closing: the Caller of the Request
-	Holds    int              // Closing: how many leases have a holder
-	Err      error            // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any; or the cause of Interrupt; Warned
+	Holds    int              // Closing: how many leases have a holder; Searched: how many outcomes are unknown
+	Err      error            // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any; or the cause of Interrupt, or a *Found; Warned
 }
 
 // of returns the event with what it has from the request of the hold.
@@ -162,7 +166,7 @@ func (e *Engine) observe(event Event) {
 
 // observes reports whether the owner wants an event.
 func (e *Engine) observes(event Event) bool {
-	return e.hooks.Observe != nil && (!e.hooks.OnlyUrgent || event.isUrgent())
+	return e.hooks.Observe != nil && event.Key != searchKey && (!e.hooks.OnlyUrgent || event.isUrgent())
 }
 
 // isUrgent reports whether an operator should see the event. It is false for the events of each
@@ -174,7 +178,7 @@ func (e *Event) isUrgent() bool {
 	case Refused:
 		var refusal *Refusal
 		return errors.As(e.Err, &refusal) && refusal.Reason == Unavailable
-	case Acquired, Waiting, Released, Renewed, Replayed, Committed:
+	case Acquired, Waiting, Released, Renewed, Replayed, Committed, Searched:
 	}
 	return e.Err != nil || e.Repeated
 }

@@ -66,17 +66,24 @@ func (e *Engine) observeAll(events []Event) {
 	for next < len(events) {
 		next++
 		e.observe(events[next-1])
+		if events[next-1].Token != "" && e.addWork() {
+			e.noteOwn(events[next-1])
+			e.work.Done()
+		}
 	}
 }
 
-// observeLater passes an event to the owner through the queue. It does not wait for the owner.
-func (e *Engine) observeLater(event queuedEvent) {
+// observeLater passes an event to the owner through the queue. It does not wait for the owner. It
+// reports false if the event was dropped.
+func (e *Engine) observeLater(event queuedEvent) (queued bool) {
 	if !e.observes(event.Event) {
-		return
+		return false
 	}
-	if e.events.push(event) {
+	queued, start := e.events.push(event)
+	if start {
 		e.spawn(e.deliver)
 	}
+	return queued
 }
 
 // deliver passes the events of the queue to the owner until none waits.
@@ -98,10 +105,11 @@ func (e *Engine) deliverOne(event queuedEvent) {
 		defer event.observed()
 	}
 	e.observe(event.Event)
+	e.noteOwn(event.Event)
 }
 
-// push adds an event, or drops it. It reports whether the caller has to start the goroutine.
-func (q *eventQueue) push(event queuedEvent) (start bool) {
+// push adds an event, or drops it. It also reports whether the caller has to start the goroutine.
+func (q *eventQueue) push(event queuedEvent) (queued, start bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	room := roomOf(event.Kind)
@@ -109,6 +117,7 @@ func (q *eventQueue) push(event queuedEvent) (start bool) {
 	case q.used[room] < eventRoom:
 		q.used[room]++
 		q.add(event)
+		queued = true
 	default:
 		q.dropped[event.Kind]++
 		if !q.noted {
@@ -118,7 +127,7 @@ func (q *eventQueue) push(event queuedEvent) (start bool) {
 	}
 	start = !q.running
 	q.running = true
-	return start
+	return queued, start
 }
 
 // add adds an event to the end. It moves the events to the front of the slice if half of the

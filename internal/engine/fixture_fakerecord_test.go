@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"time"
 
@@ -105,6 +106,7 @@ func (s *fakeServer) setRecord(key string, record fakeRecord) {
 func (s *fakeStore) Resolve(r store.ResolveRequest, done func(store.ResolveStatus, error)) {
 	go func() {
 		var status store.ResolveStatus
+		r.Key, r.Seen = cmp.Or(r.Key, r.Lock), cmp.Or(r.Token, r.Seen)
 		err := s.transition("resolve", storetest.AnyRequest{Key: r.Key, Bound: r.Bound}, func(value string) {
 			record := s.records[r.Key]
 			switch {
@@ -145,6 +147,7 @@ func (s *fakeStore) Resolve(r store.ResolveRequest, done func(store.ResolveStatu
 func (s *fakeStore) Outcome(r store.OutcomeRequest, done func(store.Outcome, error)) {
 	go func() {
 		var outcome store.Outcome
+		r.Key = cmp.Or(r.Key, r.Lock)
 		err := s.transition("outcome", storetest.AnyRequest{Key: r.Key, Bound: r.Bound}, func(value string) {
 			record := s.records[r.Key]
 			outcome = store.Outcome{Attempt: record.token, Number: record.number}

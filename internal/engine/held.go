@@ -12,6 +12,9 @@ func (e *Engine) held() Event {
 	event, now := Event{Kind: Closing}, time.Now()
 	e.eachHeld(func(q *queue) {
 		h := q.lease.holder
+		if h.request.Key == searchKey { // Close ends it
+			return
+		}
 		event.Holds++
 		if age := now.Sub(h.since); event.Key == "" || age > event.Held {
 			event = event.of(h)

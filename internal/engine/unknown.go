@@ -16,25 +16,45 @@ func (e *Engine) reportUnknown(event Event, attempt string) {
 	if e.hooks.Observe == nil {
 		return
 	}
-	e.observeLater(queuedEvent{event, func() {
-		e.work.Add()
-		note := store.ResolveRequest{Key: event.Key, Bound: e.bound, Seen: attempt, Resolution: store.NoteReported}
-		e.store.Resolve(note, func(store.ResolveStatus, error) { e.work.Done() }) // if it fails, the next copy reports again
-	}})
+	note := store.ResolveRequest{Key: event.Key, Seen: attempt}
+	e.observeLater(queuedEvent{event, func() { e.note(note, func() {}) }})
+}
+
+// note notes in the record that an unknown outcome was reported. If that fails, the next copy or
+// search reports it again.
+func (e *Engine) note(r store.ResolveRequest, done func()) {
+	r.Bound, r.Resolution = e.bound, store.NoteReported
+	e.work.Add()
+	e.store.Resolve(r, func(store.ResolveStatus, error) {
+		defer e.work.Done()
+		done()
+	})
 }
 
 // observeUnknown reports to the owner that the hold's own attempt was left with an unknown
 // outcome: by EndUnknown, or because the store did not accept its Commit or Done.
 func (h *Hold) observeUnknown(err error, after *callbacks) {
+	token := ""
 	switch {
 	case h.request.Attempt == nil:
 		return
 	case h.ending == EndUnknown:
+		if err == nil { // otherwise the key may hold the token, and the record cannot note the report
+			token = h.token
+		}
 		err = h.cause
 	case h.ending.isFinal() && err != nil:
 	default:
 		return
 	}
-	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Ending: h.ending, GoesOn: h.goesOn, Err: err}.of(h)
+	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Ending: h.ending, GoesOn: h.goesOn, Token: token, Err: err}.of(h)
 	h.report(event, after)
+}
+
+// noteOwn notes in the record that the unknown outcome of an own attempt was reported, if the event
+// is such a report.
+func (e *Engine) noteOwn(event Event) {
+	if event.Token != "" && e.hooks.Observe != nil {
+		e.note(store.ResolveRequest{Key: event.Key, Token: event.Token}, func() {})
+	}
 }

@@ -23,13 +23,14 @@ func (r Resolution) Keeps() bool { return r == ResolveDone || r == ResolveAnswer
 
 // A ResolveRequest ends an attempt that died. Forget and ResolveDone also end a damaged record.
 type ResolveRequest struct {
-	// Key and Bound are those of a Target.
-	Key   string
-	Bound time.Duration
+	// Key and Bound are those of a Target. Lock is the name of the lock instead of Key, if it
+	// is not "": see OpenRecord.
+	Key, Lock string
+	Bound     time.Duration
 	// Seen names the attempt that the operator has seen: see Outcome. Another attempt is
-	// not resolved.
-	Seen       string
-	Resolution Resolution
+	// not resolved. Token is the token of the attempt instead, if it is not "".
+	Seen, Token string
+	Resolution  Resolution
 	// Keep is how long the record is kept, also by Forget, to refuse a late commit of the
 	// attempt. Record is the answer, if the Resolution has one.
 	Keep   time.Duration
@@ -53,9 +54,9 @@ const (
 
 // An OutcomeRequest asks what became of a request.
 type OutcomeRequest struct {
-	// Key and Bound are those of a Target.
-	Key   string
-	Bound time.Duration
+	// Key, Lock and Bound are those of a ResolveRequest.
+	Key, Lock string
+	Bound     time.Duration
 }
 
 // A RecordState is the state of the record of a request.

@@ -73,6 +73,20 @@ func (x *operation) encodeTake() {
 // encodeScript begins the arguments of a script. Its first key is the lock.
 func (x *operation) encodeScript(s *script.Script) {
 	x.lock.buffer = x.store.names.AppendLock(x.lock.buffer[:0], x.target.Key)
+	x.encodeSHA(s)
+}
+
+// encodeScriptOf is encodeScript for the lock with this name, unless the name is "".
+func (x *operation) encodeScriptOf(s *script.Script, lock string) {
+	if lock == "" {
+		x.encodeScript(s)
+		return
+	}
+	x.lock.buffer = append(x.lock.buffer[:0], lock...)
+	x.encodeSHA(s)
+}
+
+func (x *operation) encodeSHA(s *script.Script) {
 	x.Key, x.script = x.lock.buffer, s
 	x.args = append(x.array[:0], "evalsha", s.SHA, 1, &x.lock)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/pipeline"
+	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -15,9 +16,13 @@ import (
 func (s *Store) Resolve(r store.ResolveRequest, done func(store.ResolveStatus, error)) {
 	t := &resolveOp{done: done, resolution: r.Resolution}
 	t.init(s, t, store.Target{Key: r.Key, Bound: r.Bound}, false, len(r.Record))
-	t.encodeScript(&s.scripts.Resolve)
+	t.encodeScriptOf(&s.scripts.Resolve, r.Lock)
 	t.encodeKey(&t.record, keyspace.RecordSuffix)
-	t.args = append(t.args, r.Seen, resolutionArgs[r.Resolution])
+	seen := r.Seen
+	if r.Token != "" {
+		seen = script.Digest(r.Token)
+	}
+	t.args = append(t.args, seen, resolutionArgs[r.Resolution])
 	class := pipeline.Release
 	if r.Resolution.Keeps() {
 		class = pipeline.Commit
@@ -90,7 +95,7 @@ var resolveCodes = [...]store.ResolveStatus{store.NoRecord, store.Resolved, stor
 func (s *Store) Outcome(r store.OutcomeRequest, done func(store.Outcome, error)) {
 	t := &outcomeOp{done: done}
 	t.init(s, t, store.Target{Key: r.Key, Bound: r.Bound}, false, 0)
-	t.encodeScript(&s.scripts.Outcome)
+	t.encodeScriptOf(&s.scripts.Outcome, r.Lock)
 	t.encodeKey(&t.record, keyspace.RecordSuffix)
 	s.pipeline.Do(&t.Call, pipeline.Release)
 }

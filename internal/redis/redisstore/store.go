@@ -17,6 +17,7 @@ import (
 // Store runs the transitions of locks on one Redis, for one process. It implements
 // store.Store and is safe for concurrent use.
 type Store struct {
+	rdb      redis.UniversalClient // for Search; the pipeline sends all else
 	names    keyspace.Names
 	scripts  script.Set
 	pipeline *pipeline.Pipeline
@@ -39,7 +40,10 @@ type Store struct {
 	isModern atomic.Bool
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store    = (*Store)(nil)
+	_ store.Searcher = (*Store)(nil)
+)
 
 // A subscriber receives hints. It is a pubsub.Subscriber, except in tests.
 type subscriber interface {
@@ -70,6 +74,7 @@ func newOfWidth(rdb redis.UniversalClient, prefix, process string, replicas Repl
 		return nil, err
 	}
 	s := &Store{
+		rdb:           rdb,
 		names:         keyspace.New(prefix),
 		scripts:       script.New(replicas.Wanted()),
 		needsReplicas: replicas.Wanted(),

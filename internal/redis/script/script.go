@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"crypto/sha1" //nolint:gosec // Redis names a script by its SHA-1.
+	"crypto/sha1" //nolint:gosec // Redis names a script by its SHA-1, and the scripts an attempt.
 )
 
 // The parts that scripts share come first, then the scripts.
@@ -124,11 +124,17 @@ func New(durable bool) Set {
 // converted to any once, so that a command with them allocates nothing.
 type Script struct{ Source, SHA any }
 
-// newScript joins the parts to one script. It may compute the SHA-1 under GODEBUG=fips140=only,
-// because the SHA-1 is a name of the script, and protects nothing.
+// newScript joins the parts to one script.
 func newScript(parts ...string) Script {
 	source := strings.Join(parts, "")
+	return Script{Source: source, SHA: Digest(source)}
+}
+
+// Digest returns the SHA-1 of a text as Redis and the scripts write it. It may compute the SHA-1
+// under GODEBUG=fips140=only, because the SHA-1 is a name of a script or of an attempt, and protects
+// nothing.
+func Digest(text string) string {
 	var sum [sha1.Size]byte
-	fips140.WithoutEnforcement(func() { sum = sha1.Sum([]byte(source)) }) //nolint:gosec // see above
-	return Script{Source: source, SHA: hex.EncodeToString(sum[:])}
+	fips140.WithoutEnforcement(func() { sum = sha1.Sum([]byte(text)) }) //nolint:gosec // see above
+	return hex.EncodeToString(sum[:])
 }
