@@ -36,7 +36,9 @@ type deployment struct {
 }
 
 func (d deployment) newCheck(s *settings) check {
-	return readiness.NewCheck(d.rdb, s.prefix, s.commandTimeout, s.replicas, d.passed)
+	c := readiness.NewCheck(d.rdb, s.prefix, s.commandTimeout, s.replicas, d.passed)
+	c.Scans = s.unknownSearch > 0
+	return c
 }
 
 func (d deployment) advice() error { return readiness.AdviseOnClient(d.rdb) }

@@ -57,6 +57,20 @@ type Event struct {
 	// Refused is how many locks were refused because of the outage, in Recovered. Unlocked is
 	// how many were not taken because WithFailOpen is on.
 	Refused, Unlocked int
+	// Attempt and Number name the attempt whose outcome is unknown, as in Record, in an
+	// OutcomeUnknown of a search. They are zero in any other event.
+	Attempt AttemptID
+	Number  int
+	// Age is how long ago Redis has served the last command for the record, in whole seconds, in an
+	// OutcomeUnknown of a search. Mostly that is the begin or the last renewal of the attempt, so its
+	// process died then, or up to a third of the TTL later. If a copy, ReadRecord, an earlier search
+	// or a restart of Redis came after that, the process died earlier. Age is 0 if Redis does not say
+	// it: the user lacks the right +object|idletime, or maxmemory-policy is an LFU policy.
+	Age time.Duration
+	// Open is how many unknown outcomes there are, also those that were reported, in Searched.
+	Open int
+	// Took is how long the search took, in Searched.
+	Took time.Duration
 	// Grant says how the holder got the lease, in Acquired.
 	Grant Grant
 	// Err is described with each kind.
@@ -71,7 +85,8 @@ type Event struct {
 // middleware gives that of its request. For several
 // keys, it may be derived from that context. In Closing and Warned it is the context of Close
 // and Check, and in Warned about an observer it is that of the event at which the observer
-// panicked. In any other Warned it is the background context. An OutcomeUnknown for
+// panicked. In any other Warned, in Searched and in an OutcomeUnknown of a search it
+// is the background context. Any other OutcomeUnknown for
 // an attempt of another process has the context of the request that found it. A Committed with
 // Repeated, and a Restored before it, have the background context.
 //

@@ -51,10 +51,11 @@ const (
 	// that they take. There is at least one such event for each unknown outcome: when an attempt
 	// is ended by Unknown; when Redis did not accept a commit, which may go on, and once more if
 	// it is given up later; when a request finds that an earlier attempt died or ended unknown,
-	// in any process; and before each run that WithRerunUnknown allows after that. Err says
-	// which of these it is: for a commit it is also ErrUnavailable, and the adapters name what
-	// the handler did, such as a panic or its status. The record in Redis notes the report of a
-	// copy, so that later copies do not report it again.
+	// in any process; when a search finds that (see WithUnknownSearch); and before each run that
+	// WithRerunUnknown allows after that. Err says which of these it is: for a commit it is also ErrUnavailable, and the adapters name what
+	// the handler did, such as a panic or its status. The record in Redis notes the report of
+	// an attempt that Unknown ended, of a copy and of a search, so that later copies and searches do
+	// not report it again.
 	OutcomeUnknown
 	// Closing: Close has begun and waits for holders. Holds says how many. Key, Held and
 	// Caller describe the oldest lease.
@@ -69,6 +70,10 @@ const (
 	// Idempotent says for what. It comes when the middleware or the view is made, so that a metric
 	// can begin with 0. A middleware whose key may have several names sends one event for each.
 	Registered
+	// Searched: a search for unknown outcomes has ended: see WithUnknownSearch. Open says how many
+	// there are now, and Took how long the search took. If this process searches no longer, there
+	// is one more such event without Open and Took: another process may search.
+	Searched
 )
 
 // String returns the kind as one lower-case word.
@@ -108,6 +113,8 @@ func (k EventKind) String() string {
 		return "recovered"
 	case Registered:
 		return "registered"
+	case Searched:
+		return "searched"
 	default:
 		return "unknown"
 	}

@@ -31,7 +31,7 @@ type Locker struct {
 }
 
 // New returns a Locker that takes its locks through rdb. It does no I/O and starts no
-// goroutine. The caller keeps rdb and closes it after the Locker.
+// goroutine, except for WithUnknownSearch. The caller keeps rdb and closes it after the Locker.
 //
 // Set ContextTimeoutEnabled in the options of the client. Then the goroutine of a lone caller
 // sends its commands itself. This saves two switches between goroutines for each command,
@@ -88,7 +88,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
-	return newLocker(deployment{rdb, new(readiness.Passed)}, engine.New(store, s.engineConfig(process)), s, rdb), nil
+	l := newLocker(deployment{rdb, new(readiness.Passed)}, engine.New(store, s.engineConfig(process)), s, rdb)
+	l.settings.startUnknownSearch(l.engine, store)
+	return l, nil
 }
 
 // newLocker returns a Locker of these clients.

@@ -24,6 +24,7 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"resolve of a damaged record":                       testResolveOfDamagedRecord,
 	"late commit after a resolve":                       testLateCommitAfterResolve,
 	"unknown outcomes are reported":                     testUnknownOutcomesAreReported,
+	"a search reports unknown outcomes":                 testUnknownSearch,
 	"retention after a resolve":                         testRetentionAfterResolve,
 	"number after an aborted rerun":                     testNumberAfterAbortedRerun,
 	"classic recipe and reqlock exclude each other":     testClassicRecipe,

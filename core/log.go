@@ -45,7 +45,7 @@ func (l *eventLog) observe(e Event) {
 		if l.failsOpen.Load() {
 			extra = append(extra, slog.String("fail_open", "requests with WithFailOpen run without their locks"))
 		}
-	case Acquired, Waiting, Lost, HeldLong, Replayed, Committed, Restored, Warned, OutcomeUnknown, Closing, Recovered, Registered:
+	case Acquired, Waiting, Lost, HeldLong, Replayed, Committed, Restored, Warned, OutcomeUnknown, Closing, Recovered, Registered, Searched:
 	}
 	logEvent(logger, slog.LevelWarn, e, extra)
 }

@@ -24,6 +24,7 @@ var kinds = [...]EventKind{
 	engine.Committed: Committed,
 	engine.Restored:  Restored,
 	engine.Closing:   Closing,
+	engine.Searched:  Searched,
 
 	engine.OutcomeUnknown: OutcomeUnknown,
 	engine.Warned:         Warned,
@@ -78,6 +79,9 @@ func (s *settings) observe(e engine.Event) {
 		s.setOutage(&event, e.Err)
 	case e.Kind == engine.OutcomeUnknown:
 		event.Err = unknownCause(e)
+		event.addFound(e)
+	case e.Kind == engine.Searched:
+		event.Open, event.Took, event.Holds, event.Held = e.Holds, e.Held, 0, 0
 	case e.Err != nil:
 		event.Err = &Error{Kind: ErrUnavailable, Cause: e.Err}
 	}
@@ -113,9 +117,22 @@ func warningOf(err error) error {
 	return errors.New("reqlock: an observer was too slow or blocked, so events were dropped: " + strings.Join(counts, ", "))
 }
 
+// addFound adds what a search has found about the attempt, if the event is that of a search.
+func (e *Event) addFound(from engine.Event) {
+	var found *engine.Found
+	if errors.As(from.Err, &found) {
+		e.Attempt, e.Number, e.Age = AttemptID{found.Attempt}, found.Number, found.Age
+	}
+}
+
 // unknownCause returns why the outcome of an attempt is unknown.
 func unknownCause(e engine.Event) error {
+	var found *engine.Found
 	switch {
+	case errors.As(e.Err, &found) && e.Key == "":
+		return errUnreadableKey
+	case found != nil:
+		return errAttemptFound
 	case e.Ending == engine.EndUnknown && e.Err != nil:
 		return e.Err
 	case e.Ending == engine.EndUnknown:
@@ -129,6 +146,9 @@ func unknownCause(e engine.Event) error {
 var (
 	errEndedUnknown = errors.New("reqlock: the attempt was ended by Unknown")
 	errAttemptDied  = errors.New("reqlock: an earlier attempt died or ended unknown")
+	errAttemptFound = errors.New("reqlock: a search has found an attempt that died or ended unknown")
+	// errUnreadableKey is about a key of the program with a brace, never about one of EndpointKey.
+	errUnreadableKey = fmt.Errorf("%w, whose key redis has as a digest only", errAttemptFound)
 )
 
 // A commitError says that Redis did not accept a Commit or Done.

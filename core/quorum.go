@@ -26,8 +26,8 @@ import (
 // clients are connected to the same server, no lock is granted, and the error says so.
 //
 // Some features need one server that has all data, and are refused: fencing numbers
-// (WithFencing), idempotent requests (Begin, ReadRecord, Resolve and the Idempotent middlewares),
-// WithMinHold and WithReplicas. Waiters of several processes do not form one queue. The first
+// (WithFencing), idempotent requests (Begin, ReadRecord, Resolve, WithUnknownSearch and the Idempotent
+// middlewares), WithMinHold and WithReplicas. Waiters of several processes do not form one queue. The first
 // process that finds the lock free gets it, so a waiter may wait longer than waiters that
 // arrived later.
 //
@@ -115,6 +115,8 @@ func (s *settings) checkQuorum() error {
 		return errors.New("reqlock: WithMinHold: a majority of the servers cannot leave a lock in one step")
 	case s.replicas.Count > 0:
 		return errors.New("reqlock: WithReplicas: the servers of a quorum are alone, and their votes need no replicas")
+	case s.unknownSearch > 0:
+		return errors.New("reqlock: WithUnknownSearch: a quorum runs no idempotent requests, whose outcomes could be unknown")
 	case s.ttl > s.quarantine:
 		return fmt.Errorf("reqlock: WithTTL: %v is more than the quarantine of the quorum, %v: "+
 			"a server that was restarted could vote for another while the lease is held; see WithQuarantine", s.ttl, s.quarantine)

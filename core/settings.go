@@ -77,6 +77,7 @@ type root struct {
 	explain        func(err error) error // says what to do about a failure of Redis
 	replicas       redisstore.Replicas
 	quarantine     time.Duration // 0: not a quorum
+	unknownSearch  time.Duration // the pause between two searches; 0: no search
 }
 
 // waitUnset is the wait of a Locker without WithWait.
@@ -116,6 +117,9 @@ func settingsOf(function string, opts []Option) (settings, error) {
 // check refuses settings that contradict each other.
 func (s *settings) check() error {
 	if err := s.checkQuorum(); err != nil {
+		return err
+	}
+	if err := s.checkUnknownSearch(); err != nil {
 		return err
 	}
 	if err := s.checkLimit(); err != nil {

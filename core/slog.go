@@ -49,6 +49,8 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 		attrs = append(attrs, slog.Duration("held", e.Held), slog.Bool("repeated", e.Repeated))
 	case Closing:
 		attrs = append(attrs, slog.Duration("held", e.Held), slog.Int("holds", e.Holds))
+	case Searched:
+		attrs = append(attrs, slog.Int("open", e.Open), slog.Duration("took", e.Took))
 	case Outage:
 		attrs = append(attrs, slog.String("server", e.Server))
 	case Recovered:
@@ -58,6 +60,9 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 	}
 	if endpoint, ok := e.Key.EndpointKey(); ok && (e.Kind == OutcomeUnknown || isLateResult(e)) {
 		attrs = append(attrs, slog.String("endpoint_key", endpoint))
+	}
+	if e.Attempt != (AttemptID{}) {
+		attrs = append(attrs, slog.String("attempt", e.Attempt.String()), slog.Duration("age", e.Age))
 	}
 	if e.Ending != 0 {
 		attrs = append(attrs, slog.String("ending", e.Ending.String()))
@@ -85,7 +90,7 @@ func isWarning(e Event) bool {
 		return e.Err != nil && !e.Repeated && !engine.IsOutage(e.Err)
 	case Committed:
 		return isLateResult(e) || e.Err != nil && !engine.IsOutage(e.Err)
-	case Acquired, Waiting, Replayed, Registered:
+	case Acquired, Waiting, Replayed, Registered, Searched:
 	}
 	return false
 }

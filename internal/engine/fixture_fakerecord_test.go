@@ -168,6 +168,22 @@ func (s *fakeStore) Outcome(r store.OutcomeRequest, done func(store.Outcome, err
 	}()
 }
 
+// Search passes the records whose attempt has not ended.
+func (s *fakeStore) Search(_ context.Context, bound time.Duration, found func([]store.OpenRecord) error) error {
+	var open []store.OpenRecord
+	err := s.transition("search", storetest.AnyRequest{Bound: bound}, func(string) {
+		for key, record := range s.records {
+			if record.state == 'R' {
+				open = append(open, store.OpenRecord{Lock: key, Key: key, Idle: time.Minute, Reported: record.reported})
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return found(open)
+}
+
 // forget resolves the request of the key "k" by Forget, if the attempt has this token.
 func forget(e *Engine, token string) (ResolveStatus, error) {
 	return e.Resolve(context.Background(), ResolveRequest{Key: "k", Seen: token, Resolution: ResolveNotDone})

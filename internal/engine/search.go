@@ -17,6 +17,9 @@ const searchKey = "reqlock-unknown-search"
 // searchWidth is how many outcomes a search reads at a time.
 const searchWidth = 16
 
+// A Searcher is store.Searcher, for the owner of the engine.
+type Searcher = store.Searcher
+
 // A Search is how an engine searches for unknown outcomes.
 type Search struct {
 	// Every is the pause between two searches.
@@ -42,7 +45,7 @@ func (*Found) Error() string { return "a search has found the attempt" }
 
 // StartSearch searches until Close for attempts that died, if no other process does, and reports
 // those that nobody has reported. The owner calls it once, after New, and observes.
-func (e *Engine) StartSearch(from store.Searcher, c Search) {
+func (e *Engine) StartSearch(from Searcher, c Search) {
 	ctx, end := context.WithCancel(context.Background())
 	e.endSearch = end
 	e.Go(func() { (&searcher{Search: c, engine: e, from: from}).run(ctx) })
@@ -52,7 +55,7 @@ func (e *Engine) StartSearch(from store.Searcher, c Search) {
 type searcher struct {
 	Search
 	engine *Engine
-	from   store.Searcher
+	from   Searcher
 
 	hold   *Hold // of searchKey; nil if another process searches
 	shown  bool  // there was a Searched event since the hold began

@@ -17,6 +17,9 @@ const keyMark = "check:"
 // A Check checks that a Redis supports all that a Store needs: see probe. It is made for one
 // Run.
 type Check struct {
+	// Scans says that the Store will search for unknown outcomes, and needs the right to do so.
+	Scans bool
+
 	rdb      redis.UniversalClient
 	prefix   string
 	bound    time.Duration

@@ -121,5 +121,19 @@ func (p *probe) commands() [][]any {
 	if p.check.replicas.Wanted() {
 		commands = append(commands, []any{"wait", 0, 1})
 	}
+	if p.check.Scans {
+		commands = append(commands, p.scan())
+	}
 	return commands
+}
+
+// scan returns a SCAN that finds no key.
+func (p *probe) scan() []any { return []any{"scan", 0, "match", p.name(), "count", 1, "type", "hash"} }
+
+// tryScan checks that the user may search, if the Store will.
+func (p *probe) tryScan(ctx context.Context) error {
+	if !p.check.Scans {
+		return nil
+	}
+	return p.send(ctx, command.New(0, p.scan()))
 }

@@ -23,6 +23,9 @@ const ClusterRights = "&{reqlock:* +asking +cluster|slots +spublish +ssubscribe 
 // Tests of that grant it. Other clients do not need it.
 const ReplicaRights = "+wait"
 
+// SearchRights are what a search for unknown outcomes needs in addition. Tests of that grant them.
+var SearchRights = []string{"+scan", "+object|idletime"}
+
 // QuorumRights is what the clients of a quorum need in addition. Tests of quorums grant it.
 const QuorumRights = "+info"
 
