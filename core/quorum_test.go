@@ -78,6 +78,7 @@ func TestNewQuorumRefusesBadSettings(t *testing.T) {
 		"the same client twice": {[]redis.UniversalClient{same, one(), same}, nil, "clients 0 and 2"},
 		"a ring":                {[]redis.UniversalClient{one(), one(), ring}, nil, "client 2 leads to several"},
 		"a sentinel":            {[]redis.UniversalClient{one(), sentinel, one()}, nil, "Sentinel"},
+		"a search":              {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithUnknownSearch(time.Second)}, "WithUnknownSearch: a quorum runs no"},
 		"a minimal hold":        {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithMinHold(time.Second)}, "WithMinHold: a majority"},
 		"permits":               {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithPermits(2)}, "WithPermits: the servers of a quorum"},
 		"shared locks":          {[]redis.UniversalClient{one(), one(), one()}, []core.Option{core.WithShared(true)}, "WithShared: the servers of a quorum"},
