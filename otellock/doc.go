@@ -38,9 +38,14 @@
 //	reqlock.request.unlocked        counter          {request}
 //	reqlock.commit.open             gauge            {commit}
 //	reqlock.commit.age              gauge            s
+//	reqlock.outcome.open            gauge            {outcome}
+//
+// reqlock.outcome.open has no attribute. It exists in a process that searches for unknown outcomes
+// (core.WithUnknownSearch), and is 0 after that: so take the highest value of all processes. If several
+// Lockers search, each needs an Instrumentation of its own.
 //
 // reqlock.attempt.without_client counts the idempotent requests that run although their client has
-// gone. It and the last two have no name, and need Instrumentation.Watch.
+// gone. It and the gauges of commits have no name, and need Instrumentation.Watch.
 //
 // reqlock.outcome is "acquired", "replayed" for a copy that got the stored answer, or the code
 // of core.RefusalOf, such as "busy". error.type is there if the refusal has an HTTP status of

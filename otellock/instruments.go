@@ -22,6 +22,7 @@ type instruments struct {
 	attemptEndings, attemptRestorations, attemptUnknown    metric.Int64Counter
 	requestUnlocked, outageStarts                          metric.Int64Counter
 	outageActive                                           metric.Int64UpDownCounter
+	outcomeOpen                                            metric.Int64Gauge
 
 	// Of Watch.
 	attemptWithoutClient metric.Int64ObservableUpDownCounter
@@ -66,6 +67,9 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		requestUnlocked:     counter("reqlock.request.unlocked", "{request}", "Requests that ran without their lock."),
 	}
 	var err error
+	made.outcomeOpen, err = meter.Int64Gauge("reqlock.outcome.open", metric.WithUnit("{outcome}"),
+		metric.WithDescription("Unknown outcomes that the last search of this process has counted."))
+	errs = append(errs, err)
 	made.attemptWithoutClient, err = meter.Int64ObservableUpDownCounter("reqlock.attempt.without_client",
 		metric.WithUnit("{attempt}"), metric.WithDescription("Idempotent requests that run although their client has gone."))
 	errs = append(errs, err)

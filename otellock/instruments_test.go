@@ -33,6 +33,7 @@ func everyEvent() []core.Event {
 		{Kind: core.Restored, Idempotent: true},
 		{Kind: core.OutcomeUnknown, Idempotent: true},
 		{Kind: core.Unlocked},
+		{Kind: core.Searched, Open: 2, Took: time.Second},
 	}
 }
 
@@ -76,6 +77,7 @@ func TestInstrumentsHaveTheirUnitsAndBuckets(t *testing.T) {
 		"reqlock.lease.renewals {renewal} monotonic=true",
 		"reqlock.outage.active {server} monotonic=false",
 		"reqlock.outage.starts {outage} monotonic=true",
+		"reqlock.outcome.open {outcome} ",
 		"reqlock.request.unlocked {request} monotonic=true",
 		"reqlock.request.waiting {request} monotonic=false",
 	}

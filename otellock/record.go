@@ -47,6 +47,8 @@ func (i *Instrumentation) record(e core.Event) {
 		m.attemptRestorations.Add(ctx, 1, s.plain.add...)
 	case core.OutcomeUnknown:
 		m.attemptUnknown.Add(ctx, 1, s.plain.add...)
+	case core.Searched:
+		m.outcomeOpen.Record(ctx, int64(e.Open))
 	case core.Unlocked:
 		m.requestUnlocked.Add(ctx, 1, s.plain.add...)
 	case core.Registered:

@@ -113,6 +113,7 @@ func TestEachEventIsRecorded(t *testing.T) {
 			},
 		},
 		"restored": {core.Event{Kind: core.Restored, Idempotent: true}, table{"attempt.restorations" + attempt: 1}},
+		"searched": {core.Event{Kind: core.Searched, Name: unnamed, Open: 2, Took: time.Second}, table{"outcome.open": 2}},
 		"unknown":  {core.Event{Kind: core.OutcomeUnknown, Idempotent: true}, table{"attempt.unknown" + attempt: 1}},
 		"unlocked": {core.Event{Kind: core.Unlocked, Err: unavailable}, table{"request.unlocked" + lock: 1}},
 		"registered": {

@@ -47,6 +47,7 @@ func TestPrometheusFiresAlerts(t *testing.T) {
 	want := []string{
 		"ReqlockRedisOutage()", "ReqlockRedisUnavailable(account)", "ReqlockUnlocked(account)", "ReqlockLeaseLost(account)",
 		"ReqlockHeldLong(account)", "ReqlockOutcomeUnknown(account)", "ReqlockRecordRestored(account)",
+		"ReqlockOutcomesOpen()",
 	}
 	var missing []string
 	t.Cleanup(func() {
@@ -90,6 +91,7 @@ func onceEach() []core.Event {
 		{Kind: core.Restored, Idempotent: true},
 		{Kind: core.OutcomeUnknown, Idempotent: true},
 		{Kind: core.Outage, Err: core.ErrUnavailable},
+		{Kind: core.Searched, Open: 1, Took: time.Second},
 	}
 	for i := range events {
 		events[i].Name = "account"
@@ -298,7 +300,7 @@ func checkDocs(t *testing.T, p *prometheusServer) {
 		t.Fatal(err)
 	}
 	names := regexp.MustCompile("\\| `(reqlock_\\w+)` \\|").FindAllStringSubmatch(string(page), -1)
-	if len(names) != 17 {
+	if len(names) != 18 {
 		t.Errorf("docs/metrics.md has %d metrics of Prometheus", len(names))
 	}
 	for _, name := range names {
