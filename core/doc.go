@@ -54,9 +54,9 @@
 //
 //	&{reqlock:* +asking +cluster|slots +spublish +ssubscribe +sunsubscribe
 //
-// Some options need one more right. WithReplicas takes +wait. NewQuorum takes +info. A client
-// with a DB other than 0 takes +select. Check names a missing right. There is more to set up:
-// see [production checklist].
+// Some options need one more right. WithReplicas takes +wait. NewQuorum takes +info.
+// WithUnknownSearch takes +scan, and +object|idletime for Event.Age. A client with a DB other than 0
+// takes +select. Check names a missing right. There is more to set up: see [production checklist].
 //
 // # Deadlocks
 //

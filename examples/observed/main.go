@@ -68,7 +68,7 @@ func (p program) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	locks, err := core.New(rdb.Client, core.WithObserver(t.locks.Observe))
+	locks, err := core.New(rdb.Client, core.WithObserver(t.locks.Observe), core.WithUnknownSearch(time.Minute))
 	if err != nil {
 		return err
 	}

@@ -43,9 +43,10 @@ func TestTheProgramShowsAWaitInOneTrace(t *testing.T) {
 			indent + ` {4}reqlock\.acquire` + bar + ` {2}busy, account\n\n`,
 		"a copy": indent + ` {2}POST /payments` + bar + ` {2}201` +
 			indent + ` {4}reqlock\.acquire` + bar + ` {2}replayed, payment\n\n`,
-		"the waits":      `reqlock_acquire_duration_seconds_count{reqlock_lock_name="account",reqlock_operation="lock",reqlock_outcome="acquired"} 5\n`,
-		"the refusal":    `reqlock_acquire_duration_seconds_count{reqlock_lock_name="account",reqlock_operation="lock",reqlock_outcome="busy"} 1\n`,
-		"the leases now": `reqlock_lease_active{reqlock_lock_name="account",reqlock_operation="lock"} 0\n`,
+		"the waits":                         `reqlock_acquire_duration_seconds_count{reqlock_lock_name="account",reqlock_operation="lock",reqlock_outcome="acquired"} 5\n`,
+		"the refusal":                       `reqlock_acquire_duration_seconds_count{reqlock_lock_name="account",reqlock_operation="lock",reqlock_outcome="busy"} 1\n`,
+		"the outcomes that are unknown now": `reqlock_outcome_open 0\n`,
+		"the leases now":                    `reqlock_lease_active{reqlock_lock_name="account",reqlock_operation="lock"} 0\n`,
 	} {
 		if !regexp.MustCompile(pattern).MatchString(out.String()) {
 			t.Errorf("does not show %s", what)

@@ -48,6 +48,7 @@ var valid = map[string]core.Option{
 	"WithRetryAfter":      core.WithRetryAfter(time.Minute),
 	"WithShared":          core.WithShared(true),
 	"WithTTL":             core.WithTTL(time.Minute),
+	"WithUnknownSearch":   core.WithUnknownSearch(time.Minute),
 	"WithWait":            core.WithWait(time.Minute),
 }
 
@@ -84,7 +85,7 @@ func accepts(t *testing.T, option core.Option) (by [3]bool) {
 		clients = append(clients, client)
 	}
 	locks := core.Must(core.New(clients[0]))
-	one, byNew := core.New(clients[0], option)
+	one, byNew := core.New(clients[0], valid["WithObserver"], option) // WithUnknownSearch needs an observer
 	quorum, byQuorum := core.NewQuorum(clients, option)
 	for _, l := range []*core.Locker{locks, one, quorum} {
 		if l != nil {

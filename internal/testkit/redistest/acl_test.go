@@ -95,8 +95,10 @@ func TestMinimalRights(t *testing.T) {
 func TestTheRightOfReplicasIsDocumentedAndNotGeneral(t *testing.T) {
 	t.Parallel()
 	for path, says := range map[string]string{
-		"core/doc.go":        "WithReplicas takes " + ReplicaRights + ".",
-		"docs/production.md": "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
+		"core/doc.go":          "WithReplicas takes " + ReplicaRights + ".",
+		"./core/doc.go":        "WithUnknownSearch takes " + strings.Join(SearchRights, ", and "),
+		"./docs/production.md": "`WithUnknownSearch` needs `" + SearchRights[0],
+		"docs/production.md":   "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
 	} {
 		text, err := os.ReadFile(filepath.Join(root(t), path))
 		if err != nil {
