@@ -130,6 +130,9 @@ func (s *search) send(ctx context.Context, send func(context.Context) error) err
 	bounded, cancel := context.WithTimeout(ctx, s.bound)
 	defer cancel()
 	err := command.Exec(func() error { return send(bounded) })
+	if err != nil && bounded.Err() != nil && command.IsTransport(err) {
+		err = command.ErrNoReply
+	}
 	pause := time.NewTimer(min(time.Since(begun), maxSearchPause))
 	defer pause.Stop()
 	select {
