@@ -130,7 +130,7 @@ func (s *search) send(ctx context.Context, send func(context.Context) error) err
 	bounded, cancel := context.WithTimeout(ctx, s.bound)
 	defer cancel()
 	err := command.Exec(func() error { return send(bounded) })
-	if err != nil && bounded.Err() != nil && command.IsTransport(err) {
+	if err != nil && time.Since(begun) >= s.bound && command.IsTransport(err) {
 		err = command.ErrNoReply
 	}
 	pause := time.NewTimer(min(time.Since(begun), maxSearchPause))
