@@ -87,7 +87,7 @@ func TestSearchReportsUntilTheRecordNotesIt(t *testing.T) {
 		"the observer blocks": {func(_ *testing.T, _ *processes, b *blocker) {
 			held := make(chan struct{})
 			b.held = held
-			time.AfterFunc(150*time.Second, func() { b.held = nil; close(held) })
+			time.AfterFunc(150*time.Second, func() { close(held) })
 		}, 1},
 		"the observer blocks, and there is no room": {func(_ *testing.T, p *processes, b *blocker) {
 			held := make(chan struct{})
@@ -95,7 +95,7 @@ func TestSearchReportsUntilTheRecordNotesIt(t *testing.T) {
 			for range eventRoom + 1 {
 				p.engines[0].observeLater(queuedEvent{Event: Event{Kind: OutcomeUnknown, Key: "x"}})
 			}
-			time.AfterFunc(90*time.Second, func() { b.held = nil; close(held) })
+			time.AfterFunc(90*time.Second, func() { close(held) })
 		}, 1},
 		"its attempt runs without its lease": {func(t *testing.T, p *processes, _ *blocker) {
 			t.Helper()
