@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +46,8 @@ func (s *Store) Search(ctx context.Context, bound time.Duration, found func([]st
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded) && !command.IsUnsent(err):
+		return command.ErrNoReply // without the addresses in the text
 	default:
 		return command.Sanitize(err)
 	}
@@ -130,9 +133,6 @@ func (s *search) send(ctx context.Context, send func(context.Context) error) err
 	bounded, cancel := context.WithTimeout(ctx, s.bound)
 	defer cancel()
 	err := command.Exec(func() error { return send(bounded) })
-	if err != nil && time.Since(begun) >= s.bound && command.IsTransport(err) {
-		err = command.ErrNoReply
-	}
 	pause := time.NewTimer(min(time.Since(begun), maxSearchPause))
 	defer pause.Stop()
 	select {
