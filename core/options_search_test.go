@@ -115,7 +115,14 @@ func TestUnknownSearchWithoutTheRightToScan(t *testing.T) {
 	wantFinding(t, locks.Check(t.Context()), "grant it +scan")
 	servers := &deployment{prefix: "reqlock:"}
 	noError(t, admin.HSet(t.Context(), servers.companion("i:k", "r"), "s", "R", "t", "x", "f", "f", "n", 1).Err())
-	time.Sleep(2500 * time.Millisecond) // three searches
+	rejected := func() (n int) {
+		_, stats, _ := strings.Cut(admin.Info(t.Context(), "commandstats").Val(), "cmdstat_scan:")
+		_, count, _ := strings.Cut(stats, "rejected_calls=")
+		_, _ = fmt.Sscan(count, &n)
+		return n
+	}
+	before := rejected()
+	suite.Eventually(t, "two more searches fail", func() bool { return rejected() >= before+2 })
 	noError(t, admin.Do(t.Context(), "acl", "setuser", "alice", "+scan").Err())
 	suite.Eventually(t, "a search counts", func() bool { return events.counts(1) })
 	warned, unknown := events.of(core.Warned), events.of(core.OutcomeUnknown)

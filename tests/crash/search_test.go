@@ -52,6 +52,9 @@ func TestASearchFindsThePaymentsOfAKilledProcess(t *testing.T) {
 			case core.OutcomeUnknown:
 				key, _ := e.Key.EndpointKey()
 				found = append(found, key)
+				if e.Age < time.Second || e.Age > time.Minute { // the search before was a second earlier
+					t.Errorf("reported %v after the last command", e.Age)
+				}
 			}
 		})))
 		suite.Eventually(t, "a search has found all payments", func() bool {
