@@ -99,6 +99,9 @@ func (s *searcher) searchOnce(ctx context.Context) {
 			s.failed = true
 			s.engine.onWarning(fmt.Errorf("reqlock: a search for unknown outcomes has failed, and is tried again: %w", err))
 		}
+		if !s.shown { // another process may be able to search, such as one with more rights
+			s.leave()
+		}
 	case s.hold != nil:
 		s.failed, s.shown = false, true
 		s.engine.observeLater(queuedEvent{Event: Event{Kind: Searched, Holds: len(s.open), Held: time.Since(begun)}})

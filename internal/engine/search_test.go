@@ -66,6 +66,26 @@ func TestAnotherProcessTakesOverTheSearch(t *testing.T) {
 	})
 }
 
+// A process that cannot search leaves that to another one.
+func TestProcessThatCannotSearchLeavesIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(2)
+		p.died("k")
+		p.stores[0].before.set(fails(errDown, "search"))
+		for i := range p.engines {
+			p.search(i)
+			sleep(time.Second)
+		}
+		sleep(time.Hour)
+		for i, want := range [][2]int{{0, 1}, {1, 0}} {
+			if n, warned := len(p.events[i].of(OutcomeUnknown)), len(p.events[i].of(Warned)); n != want[0] || warned != want[1] {
+				t.Errorf("process %d: %d reports, %d warnings", i, n, warned)
+			}
+			closes(t, p.engines[i])
+		}
+	})
+}
+
 // An unknown outcome is reported again only if the record could not note the report.
 func TestSearchReportsUntilTheRecordNotesIt(t *testing.T) {
 	t.Parallel()

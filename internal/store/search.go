@@ -9,7 +9,8 @@ import (
 type Searcher interface {
 	// Search passes the records whose attempt has not ended to found, some at a time: it runs, or
 	// has died. A record that changes meanwhile may be passed twice, or not at all. Search calls
-	// found on its own goroutine, and ends with the error of found, or when ctx ends. No command
+	// found on its own goroutine. It returns the first error, also one of found; in a cluster the
+	// other masters are searched all the same. It ends when ctx ends. No command
 	// takes longer than the bound, and between commands Search pauses.
 	Search(ctx context.Context, bound time.Duration, found func([]OpenRecord) error) error
 }

@@ -33,13 +33,15 @@ type search struct {
 	bound time.Duration
 }
 
-// Search looks through the keys of the server, or of each master of a cluster, one after the other:
-// see store.Searcher. After each command it pauses for as long as the command took, so it uses at
-// most half of the time of a server, and less of a server that is slow.
+// Search looks through the keys of the server, or of each master of a cluster, one after the other,
+// also if one of them fails: see store.Searcher. After each command it pauses for as long as the
+// command took, so it uses at most half of the time of a server, and less of a server that is slow.
 func (s *Store) Search(ctx context.Context, bound time.Duration, found func([]store.OpenRecord) error) error {
 	nodes, err := s.masters(ctx, bound)
-	for i := 0; i < len(nodes) && err == nil; i++ {
-		err = (&search{s, nodes[i], bound}).run(ctx, found)
+	for _, node := range nodes {
+		if failed := (&search{s, node, bound}).run(ctx, found); err == nil {
+			err = failed
+		}
 	}
 	switch {
 	case err == nil:
@@ -63,7 +65,10 @@ func (s *Store) masters(ctx context.Context, bound time.Duration) (nodes []redis
 	defer cancel()
 	if one := s.names.Lock("k"); keyspace.HasTag(one) { // all records are in one slot
 		master, err := cluster.MasterForKey(ctx, one)
-		return []redis.UniversalClient{master}, err
+		if err != nil {
+			return nil, err
+		}
+		return []redis.UniversalClient{master}, nil
 	}
 	var mu sync.Mutex
 	err = cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
@@ -100,7 +105,7 @@ func (s *search) run(ctx context.Context, found func([]store.OpenRecord) error) 
 
 // scan returns the next names that may be those of records.
 func (s *search) scan(ctx context.Context, cursor string) (next string, names []any, err error) {
-	scan := command.New(0, []any{"scan", cursor, "match", s.store.names.RecordPattern(), "count", scanCount, "type", "hash"})
+	scan := command.New(0, []any{"scan", cursor, "match", s.store.names.RecordPattern(), "count", scanCount, "type", "hash"}) //nolint:contextcheck // Process gets it
 	err = s.send(ctx, func(ctx context.Context) error { return s.node.Process(ctx, scan) })
 	value, err := scan.Reply(err)
 	if err != nil {
@@ -162,8 +167,8 @@ func (s *search) read(ctx context.Context, records []store.OpenRecord) (open []s
 	idles, states := make([]*command.Generic, len(records)), make([]*command.Generic, len(records))
 	for i, record := range records {
 		name := s.store.names.Companion(record.Lock, keyspace.RecordSuffix)
-		idles[i] = command.New(2, []any{"object", "idletime", name})
-		states[i] = command.New(1, []any{"hmget", name, "s", "u"})
+		idles[i] = command.New(2, []any{"object", "idletime", name}) //nolint:contextcheck // Process gets it
+		states[i] = command.New(1, []any{"hmget", name, "s", "u"})   //nolint:contextcheck // Process gets it
 		_ = pipe.Process(ctx, idles[i])
 		_ = pipe.Process(ctx, states[i])
 	}
