@@ -30,8 +30,8 @@ const (
 // any process and before any restart: see Event.Age. It receives it again if it was too slow for
 // the event, or if the process died meanwhile. After each search, it receives a Searched event with
 // the number of the unknown outcomes. If a search fails, it receives a Warned event, and the next
-// search tries again; there is no other such event before a search succeeds. So the option needs
-// WithObserver.
+// search tries again; there is no other such event before a search succeeds. The log of WithLogger has
+// the first and the last of these. So the option needs it, or WithObserver.
 //
 // A search sends SCAN to the server, or to each master of a cluster, and reads the state of each
 // record. It pauses after each command as long as the command took. The user of Redis needs the
@@ -49,8 +49,8 @@ func WithUnknownSearch(pause time.Duration) Option {
 
 // checkUnknownSearch refuses a search that reports to nobody.
 func (s *settings) checkUnknownSearch() error {
-	if s.unknownSearch > 0 && len(s.observers) == 0 {
-		return errors.New("reqlock: WithUnknownSearch: there is no observer to report to: add WithObserver")
+	if s.unknownSearch > 0 && s.silent && len(s.observers) == 0 {
+		return errors.New("reqlock: WithUnknownSearch: there is no logger and no observer to report to: add WithObserver")
 	}
 	return nil
 }

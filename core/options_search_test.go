@@ -23,11 +23,11 @@ func (d *deployment) searching(t *testing.T) (*core.Locker, *recorder) {
 	return d.observed(t, d.Client(t), core.WithUnknownSearch(time.Second), core.WithTTL(2*time.Second))
 }
 
-// die leaves the record of a request as a process that died leaves it. A Locker without an observer
-// reports nothing.
+// die leaves the record of a request as a process that died leaves it. A Locker without a logger and an
+// observer reports nothing.
 func (d *deployment) die(t *testing.T, key string) {
 	t.Helper()
-	noError(t, begin(t, d.newLocker(t, d.Client(t)), key).Unknown(t.Context(), nil))
+	noError(t, begin(t, d.newLocker(t, d.Client(t), core.WithLogger(nil)), key).Unknown(t.Context(), nil))
 }
 
 // counts reports whether the last search has found this many unknown outcomes.
@@ -159,4 +159,12 @@ func TestUnknownSearchAmongManyKeys(t *testing.T) {
 	defer cancel()
 	noError(t, locks.Close(ctx))
 	t.Log(events.of(core.Searched)[0].Took)
+}
+
+func TestSearchNeedsSomebodyToReportTo(t *testing.T) {
+	t.Parallel()
+	_, err := core.New(newEmbedded(t), core.WithUnknownSearch(time.Minute), core.WithLogger(nil))
+	if err == nil || !strings.HasPrefix(err.Error(), "reqlock: WithUnknownSearch: there is no logger and no observer") {
+		t.Error(err)
+	}
 }
