@@ -78,7 +78,7 @@
 // [documentation]: https://github.com/reqlock/reqlock/blob/main/docs/README.md
 // [guarantees]: https://github.com/reqlock/reqlock/blob/main/docs/guarantees.md
 // [fencing]: https://github.com/reqlock/reqlock/blob/main/docs/fencing.md
-// [internals]: https://github.com/reqlock/reqlock/blob/main/docs/internals.md
+// [internals]: https://github.com/reqlock/reqlock/blob/main/internal/README.md
 // [waiting]: https://github.com/reqlock/reqlock/blob/main/docs/waiting.md
 // [Begin by hand]: https://github.com/reqlock/reqlock/blob/main/docs/idempotency.md#without-http
 // [unknown outcomes]: https://github.com/reqlock/reqlock/blob/main/docs/unknown-outcomes.md

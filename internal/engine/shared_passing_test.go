@@ -200,7 +200,7 @@ func TestDeadWriterDelaysReaders(t *testing.T) {
 		if took := time.Since(begun); took < page || took > page+recheckInterval/4 {
 			t.Errorf("the reader waited for %v", took)
 		}
-		text, err := os.ReadFile("../../docs/readers-writers.md")
+		text, err := os.ReadFile("../../docs/shared-locks.md")
 		if said := "up to " + strconv.FormatFloat(page.Seconds(), 'f', -1, 64) + " s"; err != nil || !strings.Contains(string(text), said) {
 			t.Errorf("the page does not say %q, %v", said, err)
 		}
