@@ -14,7 +14,7 @@ func Text(s string) (string, error) { return keytext.Text(s) }
 func Only(values []string) (string, error) { return keytext.Only(values) }
 
 // IdempotencyKey returns the key in the lines of an Idempotency-Key field, quoted or bare:
-// draft-ietf-httpapi-idempotency-key-header-07, and nethttplock.IdempotencyKey.
+// draft-ietf-httpapi-idempotency-key-header-07, an expired draft, and nethttplock.IdempotencyKey.
 func IdempotencyKey(lines []string) (string, error) { return keytext.IdempotencyKey(lines) }
 
 // QueryValue is Only for a parameter of a query, "a=1&b=2". A malformed query is core.ErrInvalidKey.

@@ -48,8 +48,8 @@ func Param(name string) Key {
 func Header(name string) Key { return of(nethttplock.Header(name)) }
 
 // IdempotencyKey reads the key from the Idempotency-Key header, which is the same in
-// all copies of one request (draft-ietf-httpapi-idempotency-key-header-07). The
-// client chooses the header, so join it with the user:
+// all copies of one request (draft-ietf-httpapi-idempotency-key-header-07, which expired on
+// 2026-04-18). The client chooses the header, so join it with the user:
 //
 //	core.Join(ginlock.Get("user_id"), ginlock.IdempotencyKey())
 //

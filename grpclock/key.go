@@ -48,7 +48,7 @@ func Metadata(name string) Key {
 // each other.
 //
 // The format is the format of the HTTP header
-// (draft-ietf-httpapi-idempotency-key-header-07): quoted or bare. Both forms are the
+// (draft-ietf-httpapi-idempotency-key-header-07, an expired draft): quoted or bare. Both forms are the
 // same key. grpc-gateway passes the header on only by a function of
 // runtime.WithIncomingHeaderMatcher. A bare key consists of visible ASCII except quotes, commas, semicolons
 // and backslashes; a quoted key, of printable ASCII. A missing or empty key is

@@ -30,8 +30,8 @@ func Header(name string) Key {
 }
 
 // IdempotencyKey reads the key from the Idempotency-Key header, which is the same in
-// all copies of one request (draft-ietf-httpapi-idempotency-key-header-07). The
-// client chooses the header, so join it with the user:
+// all copies of one request (draft-ietf-httpapi-idempotency-key-header-07, which expired on
+// 2026-04-18). The client chooses the header, so join it with the user:
 //
 //	core.Join(nethttplock.ContextValue(userKey{}), nethttplock.IdempotencyKey())
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // IdempotencyKey returns the key of an Idempotency-Key field, given all its lines
-// (draft-ietf-httpapi-idempotency-key-header-07). The field has two forms. The same key in
+// (draft-ietf-httpapi-idempotency-key-header-07, an expired draft). The field has two forms. The same key in
 // both forms is the same key:
 //
 //	Idempotency-Key: "8e03978e-40d5-43e8-bc93-6894a57f9324"
