@@ -26,6 +26,7 @@ type IdempotentHTTP[R any] struct {
 	uncovered *uncovered
 	wait      *waitCheck
 	mistakes  *mistakeCheck
+	names     routeNames
 }
 
 // NewIdempotentHTTP checks the arguments of a middleware as NewLock does. It also refuses a Locker
@@ -88,28 +89,28 @@ func (m *IdempotentHTTP[R]) Begin(ctx context.Context, r R) (Entry, *Exchange, e
 
 // begin is Begin for a request with the context of its Entry.
 func (m *IdempotentHTTP[R]) begin(ctx context.Context, r R) (*Exchange, error) {
-	method := m.request.Method(r)
+	method := strings.ToUpper(m.request.Method(r))
 	if !m.covers(method, r) {
 		if m.uncovered != nil {
-			m.uncovered.note(strings.ToUpper(method), m.request.Pattern(r))
+			m.uncovered.note(method, m.request.Pattern(r))
 		}
 		return nil, core.ErrSkip
 	}
-	key, err := m.key.ReadOne(ctx, r)
+	key, err := m.key.ReadOne(ctx, r, m.names.of(method, m.request.Pattern(r)))
 	if err != nil {
 		m.mistakes.check(err)
 		return nil, err
 	}
 	fingerprint, err := m.fingerprint(r)
 	if err != nil {
-		err = m.key.Refuse(ctx, err)
+		err = m.key.Refuse(ctx, key, err)
 		m.mistakes.check(err)
 		return nil, err
 	}
 	if m.settings.fingerprint != nil && m.request.request != nil { // the default fingerprint has read the body
 		m.wait.checkBody(m.request.request(r))
 	}
-	begun, err := m.key.Begin(ctx, key, strings.ToUpper(method), m.request.Route(r), fingerprint)
+	begun, err := m.key.Begin(ctx, key, method, m.request.Route(r), fingerprint)
 	if err != nil {
 		return nil, err
 	}

@@ -94,16 +94,17 @@ func (m *IdempotentRPC[R]) begin(ctx context.Context, r R) (*RPCExchange[R], err
 	if len(m.optionalKey) > 0 && !slices.ContainsFunc(m.optionalKey, given) {
 		return nil, core.ErrSkip
 	}
-	key, err := m.key.ReadOne(ctx, r)
+	method := m.rpc.Method(r)
+	key, err := m.key.ReadOne(ctx, r, method)
 	if err != nil {
 		return nil, err
 	}
 	fingerprint, err := m.fingerprint(r)
 	if err != nil {
-		err = m.key.Refuse(ctx, err)
+		err = m.key.Refuse(ctx, key, err)
 		return nil, err
 	}
-	begun, err := m.key.Begin(ctx, key, "", m.rpc.Method(r), fingerprint)
+	begun, err := m.key.Begin(ctx, key, "", method, fingerprint)
 	if err != nil {
 		return nil, err
 	}

@@ -129,8 +129,8 @@ func TestWriteNamesThePartOfTheRequest(t *testing.T) {
 		fails := func(string) (string, error) { return "", fmt.Errorf("%w: secret", kind) }
 		key := bind(locks, core.KeyOf(fails).Describe(`Header("X-Account")`, `the header "X-Account"`), false)
 		_, _, locked := key.Enter(t.Context(), "", nil)
-		_, once := key.ReadOne(t.Context(), "")
-		for i, err := range []error{locked, once, key.Refuse(t.Context(), bridge.DescribeError(kind, "WithFingerprint()", ""))} {
+		_, once := key.ReadOne(t.Context(), "", "")
+		for i, err := range []error{locked, once, key.Refuse(t.Context(), bridge.RequestKey{}, bridge.DescribeError(kind, "WithFingerprint()", ""))} {
 			w := httptest.NewRecorder()
 			WriteRefusal(w, err)
 			var problem struct{ Detail string }

@@ -40,13 +40,13 @@ func Enter[R any](ctx context.Context, l *Locker, r R, key Key[R]) (locked conte
 // nothing, and returns a nil release.
 func enterUnless[R any](ctx context.Context, l *Locker, r R, key Key[R], drop *bool) (context.Context, func(), error) {
 	var few [4]lockKey // avoids an allocation for most requests
-	keys, err := readKeys(l, key.node, few[:0], r)
+	keys, unread, err := readKeys(l, key.node, few[:0], r)
 	switch {
 	case drop != nil && *drop:
 		return ctx, nil, nil
 	case err != nil:
 		err = l.ofRequest(err, false)
-		l.observeUnread(ctx, err, false)
+		l.observeUnread(ctx, unread, false, err)
 		return ctx, nothing, err
 	}
 	locked, release, err := l.enter(ctx, keys)
@@ -54,23 +54,25 @@ func enterUnless[R any](ctx context.Context, l *Locker, r R, key Key[R], drop *b
 }
 
 // readKeys reads the keys of a request, and adds them to keys. A key that takes no lock is a zero
-// lockKey. The error refuses the request.
-func readKeys[R any](l *Locker, node bridge.Node[R], keys []lockKey, r R) ([]lockKey, error) {
+// lockKey. The error refuses the request. unread is the key that has the error, with its name alone.
+func readKeys[R any](l *Locker, node bridge.Node[R], keys []lockKey, r R) (read []lockKey, unread lockKey, err error) {
+	unread.Name = nameOfUnread(node.About)
 	if node.About.NeedsWait && l.waitOr(0) == 0 {
-		return nil, asKeyError(errNeedWait)
+		return nil, unread, asKeyError(errNeedWait)
 	}
 	env := l.env()
 	all := node.All
 	if all == nil {
-		return readKey(node, env, keys, r)
+		read, err = readKey(node, env, keys, r)
+		return read, unread, err
 	}
-	var err error
 	for i := range all {
 		if keys, err = readKey(all[i], env, keys, r); err != nil {
-			return nil, err
+			unread.Name = cmp.Or(unread.Name, nameOfUnread(all[i].About))
+			return nil, unread, err
 		}
 	}
-	return keys, nil
+	return keys, unread, nil
 }
 
 // env returns what reading a key needs beside the request.

@@ -69,23 +69,29 @@ func TestEventsHaveTheNameOfTheLock(t *testing.T) {
 // The name is in the events of requests that do not run, too.
 func TestRefusalsHaveTheNameOfTheLock(t *testing.T) {
 	t.Parallel()
-	locks, events := observed(t, newEmbedded(t), core.WithName("orders"))
-	account := field("a").Named("account")
-	lease := lock(t, locks, "account:1")
-	wantError(t, enter(t.Context(), locks, form{"a": "1"}, account), core.ErrBusy)
-	wantError(t, enter(t.Context(), locks, form{}, account), core.ErrNoKey)
-	wantError(t, errorOf(locks.Lock(t.Context(), "")), core.ErrNoKey)
-	wantError(t, errorOf(locks.LockAll(t.Context(), nil)), core.ErrNoKey)
-	wantError(t, errorOf(locks.Begin(t.Context(), strings.Repeat("k", 5000), nil)), core.ErrInvalidKey)
-	if got := events.namesOf(core.Refused); got != "orders,orders,orders,orders,orders" {
-		t.Errorf("refused %q", got)
-	}
-	for i, event := range events.of(core.Refused) {
-		if event.Idempotent != (i == 4) {
-			t.Errorf("refusal %d: attempt %t", i, event.Idempotent)
+	for want, opts := range map[string][]core.Option{
+		"orders,orders,orders,orders,orders,orders": {core.WithName("orders")},
+		"account,account,user,,,":                   nil,
+	} {
+		locks, events := observed(t, newEmbedded(t), opts...)
+		account := field("a").Named("account")
+		lease := lock(t, locks, "account:1")
+		wantError(t, enter(t.Context(), locks, form{"a": "1"}, account), core.ErrBusy)
+		wantError(t, enter(t.Context(), locks, form{}, account), core.ErrNoKey)
+		wantError(t, enter(t.Context(), locks, form{}, account.Named("user").Hashed()), core.ErrNoKey)
+		wantError(t, errorOf(locks.Lock(t.Context(), "")), core.ErrNoKey)
+		wantError(t, errorOf(locks.LockAll(t.Context(), nil)), core.ErrNoKey)
+		wantError(t, errorOf(locks.Begin(t.Context(), strings.Repeat("k", 5000), nil)), core.ErrInvalidKey)
+		if got := events.namesOf(core.Refused); got != want {
+			t.Errorf("refused %q, want %q", got, want)
 		}
+		for i, event := range events.of(core.Refused) {
+			if event.Idempotent != (i == 5) {
+				t.Errorf("refusal %d: attempt %t", i, event.Idempotent)
+			}
+		}
+		release(t, lease)
 	}
-	release(t, lease)
 }
 
 // The name does not change the key.

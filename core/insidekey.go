@@ -1,8 +1,8 @@
 package core
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	"github.com/reqlock/reqlock/internal/bridge"
 )
@@ -41,13 +41,15 @@ func (k Key[R]) bind(l *Locker) any {
 		Enter: func(ctx context.Context, r R, drop *bool) (context.Context, func(), error) {
 			return enterUnless(ctx, l, r, k, drop)
 		},
-		ReadOne: func(ctx context.Context, r R) (lockKey, error) {
+		ReadOne: func(ctx context.Context, r R, name string) (lockKey, error) {
 			key, err := readNode(k.node, l.env(), r)
-			if err == nil || errors.Is(err, ErrSkip) {
-				return key, err
+			if err != nil {
+				err = asKeyError(err)
+				key = lockKey{Name: nameOfUnread(k.node.About)}
 			}
-			err = l.ofRequest(asKeyError(err), true)
-			l.observeUnread(ctx, err, true)
+			key.Name = cmp.Or(key.Name, name)
+			err = l.ofRequest(err, true)
+			l.observeUnread(ctx, key, true, err)
 			return key, err
 		},
 		Begin: func(ctx context.Context, key lockKey, method, route string, fingerprint []byte) (any, error) {
@@ -55,9 +57,9 @@ func (k Key[R]) bind(l *Locker) any {
 			attempt, err := l.begin(ctx, key, fingerprint)
 			return attempt, l.ofRequest(err, true)
 		},
-		Refuse: func(ctx context.Context, err error) error {
+		Refuse: func(ctx context.Context, key lockKey, err error) error {
 			err = l.ofRequest(err, true)
-			l.observeUnread(ctx, err, true)
+			l.observeUnread(ctx, key, true, err)
 			return err
 		},
 		Own: func(err error) error { return l.ofRequest(err, true) },

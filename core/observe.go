@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
@@ -203,11 +204,19 @@ func (l *Locker) eventOf(kind EventKind, key lockKey, err error) Event {
 	return Event{Kind: kind, Key: EventKey{key.Raw}, Name: l.nameOf(key), Shared: l.limitOf(key).IsShared(), Err: err}
 }
 
-// observeUnread sends a Refused event for a request whose key could not be read. It ignores
-// nil and ErrSkip.
-func (l *Locker) observeUnread(ctx context.Context, err error, attempt bool) {
+// nameOfUnread returns the name of a key that could not be read, or "" if it may have several.
+func nameOfUnread(about *bridge.About) string {
+	if len(about.Names) != 1 {
+		return ""
+	}
+	return about.Names[0]
+}
+
+// observeUnread sends a Refused event for a request of which the key or the fingerprint could not be
+// read. key has the name. It ignores nil and ErrSkip.
+func (l *Locker) observeUnread(ctx context.Context, key lockKey, attempt bool, err error) {
 	if err != nil && !errors.Is(err, ErrSkip) {
-		l.observeRefused(ctx, lockKey{}, attempt, err)
+		l.observeRefused(ctx, key, attempt, err)
 	}
 }
 

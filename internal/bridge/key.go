@@ -48,14 +48,15 @@ type Bound[R any] struct {
 	// Enter is core.Enter, unless drop is true after the keys were read: then it takes no lock,
 	// reports nothing, and returns a nil release.
 	Enter func(ctx context.Context, r R, drop *bool) (locked context.Context, release func(), err error)
-	// ReadOne reads the key of an idempotent request. An error is reported.
-	ReadOne func(context.Context, R) (RequestKey, error)
+	// ReadOne reads the key of an idempotent request. An error is reported. name is the name of the
+	// key unless Named has set one.
+	ReadOne func(ctx context.Context, r R, name string) (RequestKey, error)
 	// Begin begins an attempt, a *core.Attempt, at the request with this key on an endpoint. It is
 	// core.Locker.Begin with the name of the key.
 	Begin func(ctx context.Context, key RequestKey, method, route string, fingerprint []byte) (attempt any, err error)
-	// Refuse reports that a request is refused because its fingerprint cannot be read, and returns the
-	// error for its refusal.
-	Refuse func(context.Context, error) error
+	// Refuse reports that the request with this key is refused because its fingerprint cannot be read,
+	// and returns the error for its refusal.
+	Refuse func(context.Context, RequestKey, error) error
 	// Own returns the error for the refusal of an idempotent request, which is not reported.
 	Own func(error) error
 }

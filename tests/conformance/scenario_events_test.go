@@ -68,50 +68,62 @@ func withTrace(_ http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// otherName names the events of a copy. The name is no part of the key.
+var otherName = core.WithName("other")
+
 // eventScenarios test what the events of an idempotent request say.
 func eventScenarios() []testCase {
-	serve := func(e *environment, name, unread string, options ...core.Option) {
-		s := e.serveEndpoint(endpoint{outer: withTrace, named: "payments", options: options})
-		s.replays(s.runsWith(http.StatusCreated, payment("event")), payment("event"))
+	serve := func(e *environment, named, name string, options ...core.Option) {
+		s := e.serveEndpoint(endpoint{outer: withTrace, named: named, options: options})
+		first := s.runsWith(http.StatusCreated, payment("event"))
+		s.replays(first, payment("event"))
 		s.refuses(core.ErrNoKey, httpRequest{})
-		checkAttemptEvents(e, name, unread)
+		checkAttemptEvents(e, name)
+		e.serveEndpoint(endpoint{named: named, options: []core.Option{otherName}}).replays(first, payment("event"))
 	}
 	return []testCase{
-		{"events have the name of the key, and say how the attempt ended", everywhere, func(e *environment) { serve(e, "payments", "") }},
-		{"WithName names the events of an endpoint", everywhere, func(e *environment) { serve(e, "orders", "orders", core.WithName("orders")) }},
+		{"events have the name of the key, and say how the attempt ended", everywhere, func(e *environment) { serve(e, "payments", "payments") }},
+		{"WithName names the events of an endpoint", everywhere, func(e *environment) { serve(e, "payments", "orders", core.WithName("orders")) }},
+		{"its route names the events of an endpoint without a name", everywhere, func(e *environment) { serve(e, "", "POST /payments") }},
 	}
 }
 
 // grpcEventScenarios are eventScenarios over gRPC.
 func grpcEventScenarios() []grpcScenario {
-	serve := func(b *grpcEnvironment, name, unread string, opts ...core.Option) {
-		p := b.serveBehind(nil, outerUnary(traceFrame), grpclock.IdempotentUnaryServerInterceptor(
-			b.locks, grpclock.IdempotencyKey().Named("payments"), opts...))
-		p.wantReplay(p.wantFirst(p.pay(), 1), p.pay())
+	serve := func(b *grpcEnvironment, key grpclock.Key, name string, opts ...core.Option) {
+		serve := func(opts ...core.Option) *grpcClient {
+			return b.serveBehind(nil, outerUnary(traceFrame), grpclock.IdempotentUnaryServerInterceptor(b.locks, key, opts...))
+		}
+		p := serve(opts...)
+		first := p.wantFirst(p.pay(), 1)
+		p.wantReplay(first, p.pay())
 		p.wantRefused(p.call(b.Context(), paid), refused(core.ErrNoKey, 0))
-		checkAttemptEvents(b.environment, name, unread)
+		checkAttemptEvents(b.environment, name)
+		p.wantReplay(first, serve(otherName).pay())
 	}
+	key := grpclock.IdempotencyKey()
 	return []grpcScenario{
-		{"events have the name of the key, and say how the attempt ended", func(b *grpcEnvironment) { serve(b, "payments", "") }},
-		{"WithName names the events of an endpoint", func(b *grpcEnvironment) { serve(b, "orders", "orders", core.WithName("orders")) }},
+		{"events have the name of the key, and say how the attempt ended", func(b *grpcEnvironment) { serve(b, key.Named("payments"), "payments") }},
+		{"WithName names the events of an endpoint", func(b *grpcEnvironment) {
+			serve(b, key.Named("payments"), "orders", core.WithName("orders"))
+		}},
+		{"its method names the events of an endpoint without a name", func(b *grpcEnvironment) {
+			serve(b, key, "/grpc.testing.TestService/UnaryCall")
+		}},
 	}
 }
 
 // checkAttemptEvents checks the events of an attempt that was committed, of its copy, and of a
 // request without a key.
-func checkAttemptEvents(e *environment, name, unread string) {
+func checkAttemptEvents(e *environment, name string) {
 	e.Helper()
 	for _, kind := range []core.EventKind{core.Acquired, core.Committed, core.Released, core.Replayed, core.Refused} {
-		want, ending := name, core.Ending(0)
-		switch kind {
-		case core.Refused:
-			want = unread
-		case core.Committed, core.Released:
+		ending := core.Ending(0)
+		if kind == core.Committed || kind == core.Released {
 			ending = core.EndCommit
-		default:
 		}
 		event := e.events.await(e.T, kind, 1)[0]
-		if event.Name != want || event.Ending != ending || !event.Idempotent || !hasTrace(event) {
+		if event.Name != name || event.Ending != ending || !event.Idempotent || !hasTrace(event) {
 			e.Errorf("%v: name %q, ending %v, attempt %t, with the context of the request: %t",
 				kind, event.Name, event.Ending, event.Idempotent, hasTrace(event))
 		}

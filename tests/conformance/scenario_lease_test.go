@@ -55,6 +55,9 @@ func attemptDies(e *environment) {
 	e.beginAndLose("dies")
 	s.refuses(core.ErrOutcomeUnknown, payment("dies"))
 	s.refuses(core.ErrOutcomeUnknown, payment("dies"))
+	if found := e.events.await(e.T, core.OutcomeUnknown, 1)[0]; found.Name != "POST /payments" { // as alerts show it
+		e.Errorf("the unknown outcome has the name %q", found.Name)
+	}
 	e.resolve("dies", core.NotDone())
 	s.replays(s.runsWith(http.StatusCreated, payment("dies")), payment("dies"))
 }
