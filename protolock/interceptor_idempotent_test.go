@@ -97,17 +97,25 @@ func TestAnnotatedIdempotencyKeyHasTwoForms(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument)
 }
 
-// The retention of a rule has precedence over that of the interceptor, and so have its other
-// settings.
+// The retention and the name of a rule have precedence over those of the interceptor, and so have its
+// other settings.
 func TestAnnotatedRetentionOverridesTheOption(t *testing.T) {
 	t.Parallel()
-	locks, rdb := adaptertest.Locker(t)
-	a := annotate(t, "", map[string]string{"Transfer": `idempotent { key { field: "account.id" } retention { seconds: 600 } }`})
+	name := ""
+	locks, rdb := adaptertest.Locker(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Committed {
+			name = e.Name
+		}
+	}))
+	a := annotate(t, "", map[string]string{"Transfer": `idempotent { name: "transfers" key { field: "account.id" } retention { seconds: 600 } }`})
 	rules := protolock.Must(protolock.New(a.descs()))
-	client := serveAnnotated(t, &bank{}, []annotatedBank{a},
-		grpc.ChainUnaryInterceptor(rules.IdempotentUnaryServerInterceptor(locks, core.WithRetention(time.Hour))))[0]
+	client := serveAnnotated(t, &bank{}, []annotatedBank{a}, grpc.ChainUnaryInterceptor(
+		rules.IdempotentUnaryServerInterceptor(locks, core.WithRetention(time.Hour), core.WithName("calls"))))[0]
 	_, err := client.Transfer(within(t), transferOf("42"))
 	wantCode(t, err, codes.OK)
+	if name != "transfers" {
+		t.Errorf("the events have the name %q", name)
+	}
 	records, err := rdb.Keys(t.Context(), "*").Result()
 	if err != nil || len(records) != 1 {
 		t.Fatalf("the keys are %q, %v", records, err)

@@ -8,8 +8,9 @@ import (
 
 // A Rule is one line of the table of all rules: what a method declares, or that it declares
 // nothing. Its fields are texts: Method, "/pkg.Service/Method"; Kind, which is "lock",
-// "idempotent", "unlocked", "in code" or "undeclared"; the Name of a lock; the Key, as in: field
-// "from.id"; and the Settings of the file, as in: wait 2s, ttl 30s. String is one line for a log.
+// "idempotent", "unlocked", "in code" or "undeclared"; the Name of a lock or of idempotent calls;
+// the Key, as in: field "from.id"; and the Settings of the file, as in: wait 2s, ttl 30s. String is
+// one line for a log.
 type Rule = protomsg.Line
 
 // All returns the table of all rules, for logs and reviews: one line for each lock, and at least

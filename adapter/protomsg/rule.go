@@ -97,7 +97,7 @@ func (r Rule[R]) CheckLock(l *core.Locker) error {
 // Idempotent is Lock for an idempotent method.
 func (r Rule[R]) Idempotent(l *core.Locker) (core.Key[R], []core.Option, error) {
 	rule := r.method.Idempotent
-	key, options := annotated.IdempotencyKey(rule, r.key), rule.Settings.Options()
+	key, options := annotated.IdempotencyKey(rule, r.key), rule.Options()
 	if rule.Optional {
 		key = key.When(r.hasOneOf(rule.ClientParts()))
 	}
@@ -123,7 +123,7 @@ type Line struct {
 	Method string
 	// Kind is "lock", "idempotent", "unlocked", "in code" or "undeclared".
 	Kind string
-	// Name is the name of a lock, or "".
+	// Name is the name of a lock or of idempotent calls, or "".
 	Name string
 	// Key says where the key comes from, as in: field "from.id". It is "" without a lock.
 	Key string

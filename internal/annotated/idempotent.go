@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/annotatedpb"
 )
@@ -16,12 +17,22 @@ type Idempotent struct {
 	// Optional runs a call as an ordinary one if it has none of the parts that the client
 	// chooses.
 	Optional bool
+	Name     string // in events; "": the full method. It is no part of the key.
 	Settings Settings
 }
 
 // IdempotencyKey returns the key of the rule; read returns that of a part.
 func IdempotencyKey[R any](i *Idempotent, read func(Part) core.Key[R]) core.Key[R] {
 	return keyOf(i.Key, read)
+}
+
+// Options returns the options of core for the calls.
+func (i *Idempotent) Options() []core.Option {
+	options := i.Settings.Options()
+	if i.Name != "" {
+		options = append(options, core.WithName(i.Name))
+	}
+	return options
 }
 
 // ClientParts returns the parts of the key that the client chooses.
@@ -34,7 +45,11 @@ func (r *reader) idempotent(at place, d protoreflect.MethodDescriptor, declared 
 	rule := &Idempotent{
 		Key:      r.parts(at, d, declared.GetKey()),
 		Optional: declared.GetOptional(),
+		Name:     declared.GetName(),
 		Settings: Settings{Wait: at.wait(declared.GetWait()), Retention: at.retention(declared.GetRetention())},
+	}
+	if rule.Name != "" {
+		at.in("name").check("WithName: ", adapter.CheckOptions(nil, core.WithName(rule.Name)))
 	}
 	if rule.Optional && len(rule.Key) > 0 && len(rule.ClientParts()) == 0 {
 		at.in("optional").faultf("the key has no field and no metadata, so no call can lack it")

@@ -51,7 +51,7 @@ func TestRules(t *testing.T) {
 		"UnaryCall": `
 			lock { name: "account" key { source: "user" } key { field: "response_status.message" } }
 			lock { key { literal: "all" } wait { seconds: 5 } }
-			idempotent { key { source: "user" } key { metadata: "idempotency-key" } optional: true retention { seconds: 60 } }`,
+			idempotent { name: "payments" key { source: "user" } key { metadata: "idempotency-key" } optional: true retention { seconds: 60 } }`,
 		"StreamingInputCall": `lock { key { metadata: "x-account" } ttl { seconds: 1 } permits: 5 } lock { key { literal: "b" } shared: true }`,
 		"EmptyCall":          `unlocked: true`,
 	})
@@ -70,7 +70,7 @@ func TestRules(t *testing.T) {
 		`/case.v1.TestService/EmptyCall: unlocked`,
 		`/case.v1.TestService/UnaryCall: lock account: source "user" + field "response_status.message": wait 5s, ttl 30s`,
 		`/case.v1.TestService/UnaryCall: lock: literal "all": wait 5s, ttl 30s`,
-		`/case.v1.TestService/UnaryCall: idempotent: source "user" + metadata "idempotency-key": optional, wait 2s, ttl 30s, retention 1m0s`,
+		`/case.v1.TestService/UnaryCall: idempotent payments: source "user" + metadata "idempotency-key": optional, wait 2s, ttl 30s, retention 1m0s`,
 		`/case.v1.TestService/CacheableUnaryCall: in code`,
 		`/case.v1.TestService/StreamingOutputCall: undeclared`,
 		`/case.v1.TestService/StreamingInputCall: lock: metadata "x-account": permits 5, wait 2s, ttl 1s`,
@@ -82,8 +82,8 @@ func TestRules(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
-	if n := len(methodOf(t, methods, "UnaryCall").Idempotent.Settings.Options()); n != 3 {
-		t.Errorf("%d options, want those of wait, ttl and retention", n)
+	if n := len(methodOf(t, methods, "UnaryCall").Idempotent.Options()); n != 4 {
+		t.Errorf("%d options, want those of wait, ttl, retention and name", n)
 	}
 }
 

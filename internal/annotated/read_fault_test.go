@@ -71,6 +71,7 @@ func TestEachMistakeOfAMethodIsNamed(t *testing.T) {
 		"idempotent, client stream":    {"StreamingInputCall", `idempotent { key { source: "user" } }`, "idempotent: the method is a stream, and streams are not idempotent"},
 		"idempotent, no effects":       {"EmptyCall", `idempotent { key { source: "user" } }`, "idempotent: idempotency_level says that the method has no side effects, so its calls may run twice"},
 		"optional, of the server":      {"UnaryCall", `idempotent { key { source: "user" } key { literal: "a" } optional: true }`, "idempotent: optional: the key has no field and no metadata, so no call can lack it"},
+		"idempotent, name":             {"UnaryCall", `idempotent { name: "POST /x" key { source: "user" } }`, "idempotent: name: \"POST /x\" is no name: use letters, digits, '-', '_', '.' and '/', and do not begin with a digit"},
 		"retention":                    {"UnaryCall", `idempotent { key { source: "user" } retention { nanos: 500000000 } }`, "idempotent: retention: 500ms is below 1s"},
 		"idempotent, wait":             {"UnaryCall", `idempotent { key { source: "user" } wait { seconds: -2 } }`, "idempotent: wait: -2s is negative"},
 		"unlocked and a lock":          {"UnaryCall", `unlocked: true lock { key { literal: "a" } }`, "unlocked: the method has another rule: keep one of them"},

@@ -12,7 +12,7 @@ type Rule struct {
 	Method string
 	// Kind is "lock", "idempotent", "unlocked", "in code" or "undeclared".
 	Kind string
-	// Name is the name of a lock, or "".
+	// Name is the name of a lock or of idempotent calls, or "".
 	Name string
 	// Key says where the key comes from, as in: field "from.id". It is "" without a lock.
 	Key string
@@ -50,7 +50,7 @@ func (m *Method) Rules() []Rule {
 		if i.Optional {
 			settings = append([]string{"optional"}, settings...)
 		}
-		add("idempotent", "", i.Key, settings)
+		add("idempotent", i.Name, i.Key, settings)
 	}
 	switch {
 	case m.InCode:

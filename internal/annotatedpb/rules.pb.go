@@ -385,7 +385,10 @@ type Idempotent struct {
 	// wait is how long a copy waits for the answer, while the first call runs.
 	Wait *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
 	// retention is how long the answer is kept: at least 1 s. 24 h if not set.
-	Retention     *durationpb.Duration `protobuf:"bytes,4,opt,name=retention,proto3" json:"retention,omitempty"`
+	Retention *durationpb.Duration `protobuf:"bytes,4,opt,name=retention,proto3" json:"retention,omitempty"`
+	// name is the name in events, as WithName sets it in Go: the full method if not set. Unlike that
+	// of a lock it is no part of the key, so it can be changed at any time.
+	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -448,6 +451,13 @@ func (x *Idempotent) GetRetention() *durationpb.Duration {
 	return nil
 }
 
+func (x *Idempotent) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 var File_rules_proto protoreflect.FileDescriptor
 
 const file_rules_proto_rawDesc = "" +
@@ -475,13 +485,14 @@ const file_rules_proto_rawDesc = "" +
 	"\bmetadata\x18\x02 \x01(\tH\x00R\bmetadata\x12\x18\n" +
 	"\x06source\x18\x03 \x01(\tH\x00R\x06source\x12\x1a\n" +
 	"\aliteral\x18\x04 \x01(\tH\x00R\aliteralB\x06\n" +
-	"\x04from\"\xc4\x01\n" +
+	"\x04from\"\xd8\x01\n" +
 	"\n" +
 	"Idempotent\x122\n" +
 	"\x03key\x18\x01 \x03(\v2 .reqlock.internal.annotated.PartR\x03key\x12\x1a\n" +
 	"\boptional\x18\x02 \x01(\bR\boptional\x12-\n" +
 	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x127\n" +
-	"\tretention\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tretentionB1Z/github.com/reqlock/reqlock/internal/annotatedpbb\x06proto3"
+	"\tretention\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tretention\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04nameB1Z/github.com/reqlock/reqlock/internal/annotatedpbb\x06proto3"
 
 var (
 	file_rules_proto_rawDescOnce sync.Once
