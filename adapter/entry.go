@@ -25,6 +25,8 @@ type Entry struct {
 	release func() // frees the locks; nil if there are none
 	wait    *waitCheck
 	pass    *pass // nil if the request is in no Exchange
+
+	mistakes *mistakeCheck // of the middleware
 }
 
 // Context returns the context of the request behind the middleware, with its lease.
@@ -62,7 +64,8 @@ func (e Entry) Leave() {
 // Refuse answers by WriteRefusal a request that the middleware refuses because of err.
 func (e Entry) Refuse(w http.ResponseWriter, err error) {
 	e.pass.answers()
-	WriteRefusal(w, err)
+	e.mistakes.refuses(err)
+	e.mistakes.answered(err, writeRefusal(w, err))
 	if e.pass != nil {
 		e.pass.refuseOnce(refusedBy(err))
 	}
@@ -71,7 +74,9 @@ func (e Entry) Refuse(w http.ResponseWriter, err error) {
 // Guard returns the writer for the error handler of a program, which answers a request that the
 // middleware refuses because of err.
 func (e Entry) Guard(w http.ResponseWriter, err error) *Guard {
+	e.mistakes.refuses(err)
 	guard := e.pass.guard(w, err)
+	guard.mistakes = e.mistakes
 	if e.pass != nil {
 		e.pass.refusing = refusing{guarded: guard, err: err}
 	}
@@ -83,6 +88,11 @@ func (e Entry) Guard(w http.ResponseWriter, err error) *Guard {
 // one of the adapter, and not of an error handler of the program. If the Guard has answered, or the
 // error is nil, the Guard's answer counts.
 func (e Entry) SetReturned(answer error, status int, isOurs bool) {
+	if isOurs && status >= http.StatusInternalServerError {
+		if refusal := RefusalOf(answer); refusal.HTTP == status { // otherwise the key has chosen it
+			e.mistakes.answered(answer, refusal)
+		}
+	}
 	if e.pass == nil {
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"net"
 	"net/http"
+
+	"github.com/reqlock/reqlock/core"
 )
 
 // A Guard is the ResponseWriter of a program's error handler: see Entry.Guard. It ensures that a
@@ -21,6 +23,8 @@ type Guard struct {
 	ours     bool   // WriteRefusal has answered
 	body     []byte // as far as it is kept, or nil
 	limit    int    // of body, in bytes
+
+	mistakes *mistakeCheck // of the middleware, or nil
 }
 
 // newGuard guards w for a request that did not run because of err.
@@ -97,9 +101,10 @@ func (g *Guard) Status() int {
 }
 
 // noteOurs records that WriteRefusal answers on a writer that is, or wraps, a Guard.
-func noteOurs(w http.ResponseWriter) {
+func noteOurs(w http.ResponseWriter, err error, refusal core.Refusal) {
 	if g, guarded := unwrapTo[*Guard](w); guarded {
 		g.ours = !g.answered
+		g.mistakes.answered(err, refusal)
 	}
 }
 

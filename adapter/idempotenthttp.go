@@ -58,7 +58,7 @@ func NewIdempotentHTTP[R any](
 		settings:  s,
 		uncovered: missed,
 		wait:      newWaitCheck(n, l),
-		mistakes:  newMistakeCheck(n, l),
+		mistakes:  newMistakeCheck(n, l, false),
 	}, nil
 }
 
@@ -73,7 +73,7 @@ func (m *IdempotentHTTP[R]) Locker() *core.Locker { return m.locker }
 // core.Warned event, once for each pattern, and those of Lock.Enter.
 func (m *IdempotentHTTP[R]) Begin(ctx context.Context, r R) (Entry, *Exchange, error) {
 	m.wait.check(ctx)
-	entry := Entry{pass: newPass(ctx, false)}
+	entry := Entry{pass: newPass(ctx, false), mistakes: m.mistakes}
 	entry.ctx = entry.pass.within(ctx)
 	x, err := m.begin(entry.ctx, r) //nolint:contextcheck // derived from ctx
 	if err != nil && !errors.Is(err, core.ErrSkip) {
@@ -96,7 +96,8 @@ func (m *IdempotentHTTP[R]) begin(ctx context.Context, r R) (*Exchange, error) {
 		}
 		return nil, core.ErrSkip
 	}
-	key, err := m.key.ReadOne(ctx, r, m.names.of(method, m.request.Pattern(r)))
+	name := m.names.of(method, m.request.Pattern(r))
+	key, err := m.key.ReadOne(ctx, r, name)
 	if err != nil {
 		m.mistakes.check(err)
 		return nil, err
@@ -115,6 +116,7 @@ func (m *IdempotentHTTP[R]) begin(ctx context.Context, r R) (*Exchange, error) {
 		return nil, err
 	}
 	attempt := begun.(*core.Attempt) //nolint:forcetypeassert // see bridge
+	m.mistakes.checkNested(attempt, name)
 	s := &m.settings
 	x := &Exchange{attempt: attempt, filter: s.filter, unknown: s.unknown, stored: s.stored, custom: s.custom}
 	if replay, done := attempt.Replay(); done {

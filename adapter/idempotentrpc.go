@@ -19,6 +19,7 @@ type IdempotentRPC[R any] struct {
 	rpc         RPC[R]
 	optionalKey []string // empty if the key is required
 	fingerprint func(R) ([]byte, error)
+	mistakes    *mistakeCheck
 	unknown     func(RPCFailure) bool // nil means the default
 	stored      func(code uint32) bool
 }
@@ -39,7 +40,7 @@ func NewIdempotentRPC[R any](
 		return nil, n.Errorf("%s needs the function %s of its RPC", middleware, name)
 	}
 	set := bridge.SettingsOf(l)
-	m := &IdempotentRPC[R]{locker: l, key: bind(l, key, true), rpc: rpc, optionalKey: set.OptionalKey}
+	m := &IdempotentRPC[R]{locker: l, key: bind(l, key, true), rpc: rpc, optionalKey: set.OptionalKey, mistakes: newMistakeCheck(n, l, true)}
 	if rpc.Unknown != nil {
 		m.unknown = rpc.Unknown(l)
 	}
@@ -70,7 +71,7 @@ func (m *IdempotentRPC[R]) RequireKey() { m.optionalKey = nil }
 // as without the middleware: it needs no key. With an error the call is refused. The Entry is valid
 // in each case.
 func (m *IdempotentRPC[R]) Begin(ctx context.Context, r R) (Entry, *RPCExchange[R], error) {
-	entry := Entry{pass: newPass(ctx, true)}
+	entry := Entry{pass: newPass(ctx, true), mistakes: m.mistakes}
 	entry.ctx = entry.pass.within(ctx)
 	x, err := m.begin(entry.ctx, r) //nolint:contextcheck // derived from ctx
 	if err != nil && !errors.Is(err, core.ErrSkip) {
@@ -97,11 +98,13 @@ func (m *IdempotentRPC[R]) begin(ctx context.Context, r R) (*RPCExchange[R], err
 	method := m.rpc.Method(r)
 	key, err := m.key.ReadOne(ctx, r, method)
 	if err != nil {
+		m.mistakes.check(err)
 		return nil, err
 	}
 	fingerprint, err := m.fingerprint(r)
 	if err != nil {
 		err = m.key.Refuse(ctx, key, err)
+		m.mistakes.check(err)
 		return nil, err
 	}
 	begun, err := m.key.Begin(ctx, key, "", method, fingerprint)
@@ -109,6 +112,7 @@ func (m *IdempotentRPC[R]) begin(ctx context.Context, r R) (*RPCExchange[R], err
 		return nil, err
 	}
 	x := &RPCExchange[R]{of: m, attempt: begun.(*core.Attempt)} //nolint:forcetypeassert // see bridge
+	m.mistakes.checkNested(x.attempt, method)
 	if stored, done := x.attempt.Replay(); done {
 		reply, err := answer.DecodeReply(stored)
 		if err != nil {

@@ -52,7 +52,8 @@ func newLock[R any](
 	case !about.ReadsBody && slices.ContainsFunc(opts, limitsBody):
 		return nil, n.Errorf("core.WithMaxBody has no effect on %s, whose key does not read the body: leave it out", middleware)
 	}
-	return &Lock[R]{l, bind(l, key, false), newWaitCheck(n, l), newMistakeCheck(n, l), kind == bridge.RPCLock}, nil
+	isRPC := kind == bridge.RPCLock
+	return &Lock[R]{l, bind(l, key, false), newWaitCheck(n, l), newMistakeCheck(n, l, isRPC), isRPC}, nil
 }
 
 // Locker returns the Locker with the options of the middleware.
@@ -76,7 +77,7 @@ func (m *Lock[R]) EnterUnless(ctx context.Context, r R, drop *bool) (entry Entry
 	if !m.isRPC {
 		m.wait.check(ctx)
 	}
-	entry = Entry{wait: m.wait, pass: newPass(ctx, m.isRPC)}
+	entry = Entry{wait: m.wait, pass: newPass(ctx, m.isRPC), mistakes: m.mistakes}
 	entry.ctx, entry.release, err = m.bound.Enter(entry.pass.within(ctx), r, drop)
 	switch {
 	case err != nil:

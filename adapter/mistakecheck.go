@@ -1,10 +1,14 @@
 package adapter
 
 import (
+	"cmp"
 	"errors"
+	"net/http"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/httpbody"
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // A mistake is the error of a key or a fingerprint that the program has caused. It is
@@ -18,13 +22,50 @@ type mistake interface {
 func mistakeIn(err error) mistake {
 	var name misnamed
 	var body httpbody.ConsumedError
+	var read kind.Mistake
 	switch {
 	case errors.As(err, &name):
 		return name
 	case errors.As(err, &body):
 		return body
+	case errors.As(err, &read):
+		call, part := bridge.DescriptionOf(err)
+		if isEmpty := errors.Is(read.Kind, core.ErrNoKey); !isEmpty || part == "" { // otherwise the client sends it
+			return keyMistake{call, read}
+		}
 	}
 	return nil
+}
+
+// A keyMistake is the mistake in a key, or in the fingerprint if there is no call.
+type keyMistake struct {
+	call string
+	kind.Mistake
+}
+
+func (m keyMistake) Warning(string) string {
+	text := cmp.Or(m.call, "the fingerprint") + " refuses requests, because " + m.Cause
+	if m.Fix != "" {
+		text += ": " + m.Fix
+	}
+	return text
+}
+
+// A failing is a key or a fingerprint of the program that fails with an error of its own. The text of
+// that error may be from the request, so the warning has only the code of the refusal.
+type failing struct{ call, code string }
+
+func (m failing) Warning(string) string {
+	return cmp.Or(m.call, "the fingerprint") + " refuses requests with " + m.code + ", because it fails with an error of its own: " +
+		"the Refused events have the error. Return core.ErrNoKey or core.ErrInvalidKey if the client can mend the request"
+}
+
+// A nested is an idempotent middleware inside another one for the same key.
+type nested struct{ name string }
+
+func (m nested) Warning(string) string {
+	return "two idempotent middlewares run " + cmp.Or(m.name, "a route without a pattern") + " with the same key, of which the inner one only costs: " +
+		"it reads the fingerprint and records the answer again. Leave one of them out"
 }
 
 // A mistakeCheck warns of mistakes: once of each, so that its memory is bounded by the keys
@@ -32,6 +73,7 @@ func mistakeIn(err error) mistake {
 type mistakeCheck struct {
 	adapter Name
 	locker  *core.Locker
+	isRPC   bool
 }
 
 // A mistakeOf is what a mistakeCheck warns of once.
@@ -41,13 +83,48 @@ type mistakeOf struct {
 }
 
 // newMistakeCheck returns the check of a middleware of the adapter.
-func newMistakeCheck(n Name, l *core.Locker) *mistakeCheck {
-	return &mistakeCheck{n, l}
+func newMistakeCheck(n Name, l *core.Locker, isRPC bool) *mistakeCheck {
+	return &mistakeCheck{n, l, isRPC}
 }
 
-// check warns if err, with which a request is refused, is a mistake.
+// check warns if err, with which a request is refused, is a mistake. For HTTP it leaves an empty key to
+// refuses.
 func (c *mistakeCheck) check(err error) {
-	if found := mistakeIn(err); found != nil {
-		Warn(c.locker, mistakeOf{c, found}, c.adapter.Errorf("%s", found.Warning(string(c.adapter))))
+	if found := mistakeIn(err); found != nil && (c.isRPC || !errors.Is(err, kind.ErrEmpty)) {
+		c.warn(found)
 	}
+}
+
+// refuses warns if the middleware answers a request for which a function of the program has returned an
+// empty key. Such a function may also have answered by itself. nil does nothing.
+func (c *mistakeCheck) refuses(err error) {
+	if c == nil || !errors.Is(err, kind.ErrEmpty) {
+		return
+	}
+	if found := mistakeIn(err); found != nil {
+		c.warn(found)
+	}
+}
+
+// answered warns if reqlock has answered with a fault of the server because the program has failed. It
+// does not if the program has answered, because that may be its way to refuse a request. nil does
+// nothing.
+func (c *mistakeCheck) answered(err error, refusal core.Refusal) {
+	if c == nil || refusal.HTTP < http.StatusInternalServerError || refusal.Code != "key_error" && refusal.Code != "internal" || mistakeIn(err) != nil {
+		return
+	}
+	call, _ := bridge.DescriptionOf(err)
+	c.warn(failing{call, refusal.Code})
+}
+
+// checkNested warns if an attempt is nested in another one for the same key. name is that of its route.
+func (c *mistakeCheck) checkNested(a *core.Attempt, name string) {
+	if bridge.IsNested(a) {
+		c.warn(nested{name})
+	}
+}
+
+// warn sends the event.
+func (c *mistakeCheck) warn(m mistake) {
+	Warn(c.locker, mistakeOf{c, m}, c.adapter.Errorf("%s", m.Warning(string(c.adapter))))
 }

@@ -29,9 +29,12 @@ func RefusalOf(err error) core.Refusal {
 
 // WriteRefusal answers a request that did not run, or whose handler lost its lock, because of err: with
 // its status, its headers and its Problem.
-func WriteRefusal(w http.ResponseWriter, err error) {
-	noteOurs(w)
+func WriteRefusal(w http.ResponseWriter, err error) { writeRefusal(w, err) }
+
+// writeRefusal is WriteRefusal, and returns what it has answered.
+func writeRefusal(w http.ResponseWriter, err error) core.Refusal {
 	refusal := RefusalOf(err)
+	noteOurs(w, err, refusal)
 	ClearAnswerHeader(w.Header())
 	SetRefusalHeader(w.Header(), refusal)
 	body := Problem(refusal)
@@ -43,6 +46,7 @@ func WriteRefusal(w http.ResponseWriter, err error) {
 		// An error means that the client has disconnected.
 		_, _ = w.Write(body)
 	}
+	return refusal
 }
 
 // ClearAnswerHeader removes headers that a middleware may have set for another answer.

@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 
 	"github.com/reqlock/reqlock/core"
@@ -45,6 +46,11 @@ type RPCFailure struct {
 
 // Refused says that the middleware of an Entry refuses the call, and returns err for that.
 func (x RPC[R]) Refused(entry Entry, err error) {
+	if x.codeOf(err) == rpcInternal && x.reasonOf(err) != "" { // otherwise the program has chosen the status
+		refusal := RefusalOf(err)
+		refusal.HTTP = http.StatusInternalServerError // whatever the error asks for on HTTP
+		entry.mistakes.answered(err, refusal)
+	}
 	if entry.pass != nil {
 		entry.pass.refuseOnce(refused{status: int(x.codeOf(err)), ours: true, err: err})
 	}

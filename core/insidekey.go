@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/reqlock/reqlock/internal/bridge"
 )
@@ -20,6 +21,13 @@ func init() { //nolint:gochecknoinits // see package bridge
 	}
 	bridge.DescribeError = func(err error, call, part string) error {
 		return asKeyError(described(err, &bridge.About{Call: call, Part: part}))
+	}
+	bridge.DescriptionOf = func(err error) (call, part string) {
+		var failed *keyPartError
+		if errors.As(err, &failed) {
+			return failed.call, failed.part
+		}
+		return "", ""
 	}
 }
 

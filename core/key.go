@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/reqlock/reqlock/internal/bridge"
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // A Key says where the lock key of a request comes from, how many requests may hold it, and which
@@ -41,12 +42,12 @@ func Getter[R any](get func(R) string) Key[R] {
 	return KeyOf(func(r R) (string, error) { return get(r), nil }).Describe("Getter("+functionOf(get)+")", "")
 }
 
-// keyOf makes a Key that reads one key. An empty key is ErrNoKey.
+// keyOf makes a Key that reads one key. An empty key is the ErrNoKey of a mistake of the program.
 func keyOf[R any](about bridge.About, read func(bridge.Env, R) (lockKey, error)) Key[R] {
 	return Key[R]{bridge.Node[R]{About: &about, Read: func(env bridge.Env, r R) (lockKey, error) {
 		key, err := read(env, r)
 		if err == nil && key.Raw == "" {
-			err = ErrNoKey
+			err = kind.ErrEmpty
 		}
 		return key, err
 	}}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reqlock/reqlock/internal/bridge"
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // Join makes one key from several parts. The key is unique for any parts: other parts, or
@@ -46,10 +47,18 @@ func First[R any](choices ...Key[R]) Key[R] {
 	about, nodes := combined("First", choices)
 	return keyOf(about, func(env bridge.Env, r R) (lockKey, error) {
 		var calls, parts []string
-		for _, choice := range nodes {
+		reason := ErrNoKey
+		for i, choice := range nodes {
 			key, err := readNode(choice, env, r)
 			if err == nil || !errors.Is(err, ErrNoKey) {
 				return key, err
+			}
+			var mistake kind.Mistake
+			switch is := errors.As(err, &mistake); {
+			case is && i == 0:
+				reason = mistake
+			case reason != mistake: //nolint:errorlint // the very mistake
+				reason = ErrNoKey // a client can send one of the keys
 			}
 			var failed *keyPartError
 			if errors.As(err, &failed) {
@@ -60,7 +69,7 @@ func First[R any](choices ...Key[R]) Key[R] {
 			}
 		}
 		call, part := "First("+strings.Join(calls, ", ")+")", strings.Join(parts, " or ")
-		return lockKey{}, &keyPartError{call: call, part: part, err: ErrNoKey}
+		return lockKey{}, &keyPartError{call: call, part: part, err: reason}
 	})
 }
 

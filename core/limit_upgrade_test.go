@@ -55,10 +55,27 @@ func TestUpgradeIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// The cause of ErrUpgrade says what the program has to change.
+// The cause of ErrUpgrade says what the program has to change, and so does one warning for each name.
 func TestUpgradeNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	inBubble(t, testUpgradeNamesWhatIsMissing)
+	events := &recorder{}
+	inBubble(t, func(t *testing.T, locks *core.Locker) {
+		testUpgradeNamesWhatIsMissing(t, locks)
+		testUpgradeNamesWhatIsMissing(t, locks)
+		testUpgradeNamesWhatIsMissing(t, locks.With(core.WithName("orders")))
+	}, core.WithObserver(events.record))
+	warned := map[string]int{}
+	for _, event := range events.of(core.Warned) {
+		warned[event.Err.Error()]++
+	}
+	for text, n := range warned {
+		if n != 1 || len(warned) != 6 || !strings.HasPrefix(text, core.ErrUpgrade.Error()) {
+			t.Errorf("warned %d times of %d texts: %s", n, len(warned), text)
+		}
+	}
+	if n := warned[core.ErrUpgrade.Error()+`: fewer permits, and the outer lease has more: give both the same number: the lock has the name "orders"`]; n != 1 {
+		t.Errorf("warned %d times of orders: %v", n, warned)
+	}
 }
 
 func testUpgradeNamesWhatIsMissing(t *testing.T, locks *core.Locker) {

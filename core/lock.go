@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/engine"
@@ -122,12 +123,23 @@ func (l *Locker) take(ctx, parent context.Context, key lockKey, wait time.Durati
 }
 
 // refuseMistake refuses a lock because of a mistake in the program. It sends a Refused event,
-// since the engine does not see the request.
+// since the engine does not see the request, and a Warned event for the first one of its kind and name.
 func (l *Locker) refuseMistake(ctx context.Context, key lockKey, attempt bool, err *Error) error {
 	event := l.eventOf(Refused, key, l.withRequests(err))
 	event.Idempotent = attempt
 	l.settings.notifyFrom(ctx, event)
+	warning := error(err)
+	if event.Name != "" {
+		warning = fmt.Errorf("%w: the lock has the name %q", err, event.Name)
+	}
+	l.warn(refusedMistake{err.Kind, err.Cause, event.Name}, warning)
 	return err
+}
+
+// A refusedMistake is what refuseMistake warns of once.
+type refusedMistake struct {
+	kind, cause error
+	name        string
 }
 
 // checkKey refuses a key that is empty or too long.

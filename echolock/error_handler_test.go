@@ -81,7 +81,6 @@ func TestErrorHandler(t *testing.T) {
 // they have one.
 func TestKeyErrors(t *testing.T) {
 	t.Parallel()
-	locks := locktest.New(t)
 	for name, test := range map[string]struct {
 		err    error
 		status int
@@ -99,6 +98,12 @@ func TestKeyErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			warned := 0
+			locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+				if e.Kind == core.Warned {
+					warned++
+				}
+			}))
 			e := newEcho()
 			e.GET("/", func(echo.Context) error { t.Error("the handler has run"); return nil },
 				echolock.Middleware(locks.Locker, core.KeyOf(func(echo.Context) (string, error) { return "", test.err })),
@@ -118,6 +123,9 @@ func TestKeyErrors(t *testing.T) {
 			w := serve(e, newRequest(t, http.MethodGet, "/", ""))
 			if w.Code != test.status || !strings.Contains(w.Body.String(), test.body) || strings.Contains(w.Body.String(), theKey) {
 				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			if isOurs := test.status == http.StatusInternalServerError; (warned == 1) != isOurs || warned > 1 {
+				t.Errorf("%d warnings", warned)
 			}
 		})
 	}

@@ -48,8 +48,13 @@ func TestKeyAnswers(t *testing.T) {
 					t.Errorf("refusal %+v, aborted %v", refusal, c.IsAborted())
 				}
 			})
-			lock := ginlock.Middleware(adaptertest.UnusedLocker(t), core.KeyOf(test.key))
-			handled := ginlock.Middleware(adaptertest.UnusedLocker(t), core.KeyOf(test.key),
+			locks := adaptertest.UnusedLocker(t, core.WithObserver(func(e core.Event) {
+				if e.Kind == core.Warned {
+					t.Error(e.Err)
+				}
+			}))
+			lock := ginlock.Middleware(locks, core.KeyOf(test.key))
+			handled := ginlock.Middleware(locks, core.KeyOf(test.key),
 				ginlock.WithErrorHandler(func(c *gin.Context, _ error) { c.String(http.StatusTeapot, "mine") }))
 			r.POST("/default", lock, mustNotRun(t))
 			r.POST("/handler", handled, mustNotRun(t))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,6 +51,7 @@ type env struct {
 	proxy   *redistest.Proxy
 	rdb     *redis.Client
 	waiting chan struct{} // receives a value when a call waits
+	warned  atomic.Int32
 }
 
 func failing(err error) grpclock.Key {
@@ -172,8 +174,12 @@ func testRefusal(t *testing.T, test refusal) {
 		waiting: make(chan struct{}, 1),
 	}
 	e.locks = core.Must(core.New(e.proxy.Client(t), adaptertest.LongCommands(core.WithObserver(func(event core.Event) {
-		if event.Kind == core.Waiting {
+		switch event.Kind {
+		case core.Waiting:
 			e.waiting <- struct{}{}
+		case core.Warned:
+			e.warned.Add(1)
+		default:
 		}
 	}))...))
 	adaptertest.CloseAfter(t, e.locks)
@@ -207,6 +213,10 @@ func testRefusal(t *testing.T, test refusal) {
 	}
 	checkStatus(t, err, test)
 	checkPushback(t, trailer, test)
+	ofProgram := test.reason == "KEY_ERROR" || test.reason == "NO_KEY" && test.part == ""
+	if n := e.warned.Load(); n > 1 || (n == 1) != ofProgram {
+		t.Errorf("%d warnings", n)
+	}
 }
 
 // checkStatus compares a status, which must contain neither the key nor the token.

@@ -3,6 +3,7 @@ package grpclock
 import (
 	"google.golang.org/grpc/codes"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 )
 
@@ -33,8 +34,9 @@ func (s *stream) enter(first any) error {
 	call := NewCall(ctx, s.method, first)
 	entry, err := s.c.lock.Enter(ctx, call)
 	if err != nil {
-		entry.Leave()
 		err = s.c.refusalOf(call, err)
+		s.c.rpc.Refused(entry, err)
+		entry.Leave()
 	}
 	panicked = false
 	if err != nil {
@@ -74,10 +76,27 @@ func (s *stream) refuse(err error) error {
 	return s.refusal
 }
 
+// tooEarly is refuse for a handler that sends or returns before it has received the message with the
+// key, which is a mistake of the program.
+func (s *stream) tooEarly() error {
+	err := s.refuse(errTooEarly)
+	if err == errTooEarly { //nolint:errorlint // the very error
+		adapter.Warn(s.c.locks, tooEarly{s.c, s.method}, self.Errorf("%s ends with INTERNAL, because its handler sends or returns before it has "+
+			"received the message with the key: receive it first", s.method))
+	}
+	return err
+}
+
+// A tooEarly is what a stream warns of once.
+type tooEarly struct {
+	interceptor *config
+	method      string
+}
+
 // result returns the error of the stream after its handler has returned.
 func (s *stream) result(err error) error {
 	if err == nil {
-		return s.refuse(errTooEarly)
+		return s.tooEarly()
 	}
 	if _, refusal := s.state(); refusal != nil {
 		return refusal

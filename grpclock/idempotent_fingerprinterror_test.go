@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,7 +16,8 @@ import (
 	"github.com/reqlock/reqlock/grpclock"
 )
 
-// The error of a fingerprint names the option that mends it, and begins once with "reqlock:".
+// The error of a fingerprint names the option that mends it, and begins once with "reqlock:". It is a
+// warning, too.
 func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
 	t.Parallel()
 	broken := core.WithFingerprint(func(*grpclock.Call) ([]byte, error) { return nil, errors.New("broken") })
@@ -23,20 +25,25 @@ func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
 	for want, test := range map[string]struct {
 		key     grpclock.Key
 		options []core.Option
+		warned  string
 	}{
-		"reqlock: key function: WithFingerprint(): broken":                                                     {literal, []core.Option{broken}},
-		"reqlock: key function: the message of /a.B/C is a int and no proto.Message: it needs WithFingerprint": {literal, nil},
+		"reqlock: key function: WithFingerprint(): broken":                                                     {literal, []core.Option{broken}, "WithFingerprint() refuses requests with key_error, because it fails"},
+		"reqlock: key function: the message of /a.B/C is a int and no proto.Message: it needs WithFingerprint": {literal, nil, "the fingerprint refuses requests, because the message of /a.B/C is a int and no proto.Message: it needs"},
 		"reqlock: key function: Message(func(fmt.Stringer) string): the message of /a.B/C is a int, not a fmt.Stringer: choose the methods by ByMethod": {
-			wrong, nil,
+			wrong, nil, "Message(func(fmt.Stringer) string) refuses requests, because the message of /a.B/C is a int, not a fmt.Stringer: choose",
 		},
 	} {
 		var mu sync.Mutex
-		var texts []string
+		var texts, warned []string
 		locks := locktest.New(t, core.WithObserver(func(e core.Event) {
-			if e.Kind == core.Refused {
-				mu.Lock()
-				defer mu.Unlock()
+			mu.Lock()
+			defer mu.Unlock()
+			switch e.Kind {
+			case core.Refused:
 				texts = append(texts, e.Err.Error())
+			case core.Warned:
+				warned = append(warned, e.Err.Error())
+			default:
 			}
 		}))
 		interceptor := grpclock.IdempotentUnaryServerInterceptor(locks.Locker, test.key, test.options...)
@@ -47,6 +54,9 @@ func TestErrorOfFingerprintNamesItsOption(t *testing.T) {
 		mu.Lock()
 		if err == nil || !slices.Equal(texts, []string{want}) {
 			t.Errorf("%v, events %q, want %q", err, texts, want)
+		}
+		if len(warned) != 1 || !strings.Contains(warned[0], test.warned) || strings.Contains(warned[0], "broken") {
+			t.Errorf("warned %q, want %q", warned, test.warned)
 		}
 		mu.Unlock()
 	}

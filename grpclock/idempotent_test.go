@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -237,7 +238,8 @@ func TestNestedIdempotent(t *testing.T) {
 	for name, inner := range map[string]grpclock.Key{"same key": literal, "another key": grpclock.Literal("another")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, rdb := adaptertest.Locker(t)
+			sent := &warnings{}
+			locks, rdb := adaptertest.Locker(t, core.WithObserver(sent.observe))
 			var runs atomic.Int32
 			conn := dial(t, listen(t, counted(&runs, func(ctx context.Context, _ *pb.TransferRequest) error {
 				return grpc.SetHeader(ctx, metadata.Pairs("x-number", "7"))
@@ -258,9 +260,16 @@ func TestNestedIdempotent(t *testing.T) {
 				t.Fatal(err)
 			}
 			later := ask(within(t), conn, transferOf("a"))
+			warned := sent.take()
 			if name == "same key" {
 				wantRuns(t, &runs, 2)
+				if len(warned) != 1 || !strings.Contains(warned[0], "two idempotent middlewares run "+pb.Bank_Transfer_FullMethodName) {
+					t.Errorf("the observer got %q", warned)
+				}
 				return
+			}
+			if len(warned) != 0 {
+				t.Errorf("the observer got %q", warned)
 			}
 			wantRuns(t, &runs, 1)
 			checkReplay(t, first, later) // the inner one's

@@ -54,7 +54,7 @@ func TestMethodWithoutInterceptorIsReported(t *testing.T) {
 	t.Parallel()
 	sent := &warnings{}
 	locks, _ := adaptertest.Locker(t, core.WithObserver(sent.observe))
-	user := grpclock.ContextValue(userKey{})
+	user := grpclock.Metadata("x-user")
 	for name, test := range map[string]struct {
 		server func(key grpclock.Key) []grpc.ServerOption
 		want   string // in the only warning; "": none

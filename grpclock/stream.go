@@ -69,7 +69,7 @@ func (s *stream) RecvMsg(m any) error {
 
 // SendMsg sends a message under the lock.
 func (s *stream) SendMsg(m any) error {
-	if err := s.refuse(errTooEarly); err != nil {
+	if err := s.tooEarly(); err != nil {
 		return err
 	}
 	return s.ServerStream.SendMsg(m)
@@ -77,7 +77,7 @@ func (s *stream) SendMsg(m any) error {
 
 // SendHeader sends headers under the lock.
 func (s *stream) SendHeader(md metadata.MD) error {
-	if err := s.refuse(errTooEarly); err != nil {
+	if err := s.tooEarly(); err != nil {
 		return err
 	}
 	return s.ServerStream.SendHeader(md)

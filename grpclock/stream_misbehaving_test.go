@@ -83,7 +83,8 @@ func TestMisbehavingHandlers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locks, rdb := adaptertest.Locker(t)
+			sent := &warnings{}
+			locks, rdb := adaptertest.Locker(t, core.WithObserver(sent.observe))
 			if test.busy {
 				adaptertest.Hold(t, rdb)
 			}
@@ -107,6 +108,10 @@ func TestMisbehavingHandlers(t *testing.T) {
 			}
 			if !test.busy && adaptertest.IsHeld(t, rdb) {
 				t.Error("the key is held")
+			}
+			warned := sent.take()
+			if tooEarly := test.reason == "INTERNAL"; len(warned) > 1 || (len(warned) == 1) != tooEarly || tooEarly && !strings.Contains(warned[0], "receive it first") {
+				t.Errorf("the observer got %q", warned)
 			}
 		})
 	}

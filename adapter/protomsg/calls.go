@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // Calls say how the keys of an adapter read its calls. The functions must be safe for concurrent use.
@@ -25,7 +27,7 @@ func (x Calls[R]) Fingerprint(r R) ([]byte, error) {
 	message := x.Message(r)
 	m, ok := message.(proto.Message)
 	if !ok {
-		return nil, fmt.Errorf("the message of %s is a %T and no proto.Message: it needs WithFingerprint", x.Method(r), message)
+		return nil, kind.Mistake{Cause: fmt.Sprintf("the message of %s is a %T and no proto.Message", x.Method(r), message), Fix: "it needs WithFingerprint"}
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {

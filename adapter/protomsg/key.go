@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/fieldpath"
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // Field returns the key of a field of the messages of the type M, which is a generated one. Dots in the
@@ -57,7 +58,10 @@ func messageOf[M, R any](calls Calls[R], r R) (M, error) {
 	case message == nil:
 		return m, core.ErrNoKey
 	default:
-		return m, fmt.Errorf("the message of %s is a %T, not a %v: choose the methods by ByMethod", calls.Method(r), message, reflect.TypeFor[M]())
+		return m, kind.Mistake{
+			Cause: fmt.Sprintf("the message of %s is a %T, not a %v", calls.Method(r), message, reflect.TypeFor[M]()),
+			Fix:   "choose the methods by ByMethod",
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/annotated"
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // key returns the key of one part of a rule.
@@ -44,7 +45,7 @@ func (r Rule[R]) keyIn(call R, part annotated.Part) (string, error) {
 			return part.Path.Key(message)
 		}
 	}
-	return "", fmt.Errorf("the message of %s is a %T, not the %s of the program", r.parts.Method(call), message, input.FullName())
+	return "", kind.Mistake{Cause: fmt.Sprintf("the message of %s is a %T, not the %s of the program", r.parts.Method(call), message, input.FullName())}
 }
 
 // hasOneOf returns the function that reports whether a call has one of the parts, which are

@@ -70,6 +70,8 @@ var (
 	Decision func(attempt any) int32
 	// MaxAnswer returns the size in bytes of the largest answer that a *core.Attempt stores.
 	MaxAnswer func(attempt any) int
+	// IsNested reports whether a *core.Attempt is nested in another one.
+	IsNested func(attempt any) bool
 	// CommitOwned is Commit of a *core.Attempt without a copy of the answer, whose bytes the caller
 	// must not change any more.
 	CommitOwned func(ctx context.Context, attempt any, answer []byte) error

@@ -76,4 +76,7 @@ var (
 	Bind func(locker, key any, idempotent bool) (bound any)
 	// DescribeError returns the error of reading a request as that of a key with this description.
 	DescribeError func(err error, call, part string) error
+	// DescriptionOf returns the call and the part of core.Key.Describe in the error of a key. The call
+	// is "" in any other error.
+	DescriptionOf func(err error) (call, part string)
 )

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // A refusal is a lock, and what happens before the request, so that the request does not run.
@@ -23,6 +25,7 @@ type refusal struct {
 	outer   func(e *environment) func(frame)
 	want    error
 	part    string // in the answer, of what the client can mend
+	warned  string // in the only warning; "": there is none
 }
 
 // refusalCases are all rows of the table of refusals that can occur.
@@ -59,6 +62,10 @@ func refusals() []refusal {
 		},
 		{
 			name: "no_key: it is empty", lock: lock{keys: []key{given("", nil)}},
+			want: refused(core.ErrNoKey, 0), warned: "refuses requests, because it returns an empty key: return core.ErrNoKey",
+		},
+		{
+			name: "no_key: the application says so", lock: lock{keys: []key{given("", core.ErrNoKey)}},
 			want: refused(core.ErrNoKey, 0),
 		},
 		{
@@ -85,7 +92,7 @@ func refusals() []refusal {
 		},
 		{
 			name: "key_error", lock: lock{keys: []key{given("", errors.New(theKey))}},
-			want: keyError(),
+			want: keyError(), warned: "refuses requests with key_error, because it fails with an error of its own",
 		},
 		{
 			name: "unavailable: connections are refused", lock: lock{keys: header}, prepare: down,
@@ -158,6 +165,27 @@ func (r refusal) run(e *environment) {
 	if got := e.events.count(core.Acquired); got != 0 {
 		e.Errorf("%d leases for a request that did not run", got)
 	}
+	if r.warned != "" {
+		s.wantRefusal(sent, e.rowOf(r.want))
+		suite.Eventually(e.T, "there is a warning", func() bool { return e.warned(r.warned) })
+	}
+	warned, _ := e.events.of(core.Warned)
+	found := 0
+	for _, event := range warned {
+		text := event.Err.Error()
+		if !strings.Contains(text, " refuses requests") { // it is of a method without an interceptor
+			continue
+		}
+		if found++; found > 1 || r.warned == "" || !strings.Contains(text, r.warned) || strings.Contains(text, theKey) {
+			e.Errorf("warning %d, want one of %q: %s", found, r.warned, text)
+		}
+	}
+}
+
+// warned reports whether there is a warning with a text.
+func (e *environment) warned(text string) bool {
+	all, _ := e.events.of(core.Warned)
+	return slices.ContainsFunc(all, func(event core.Event) bool { return strings.Contains(event.Err.Error(), text) })
 }
 
 // The error of a key may state the answer's status.

@@ -37,8 +37,8 @@ var layers = map[string]string{
 
 	"core":             "redis bridge engine keytext kind quorumstore readiness redisstore",
 	"core/locktest":    "redis miniredis core",
-	"adapter":          "net/http core bridge answer httpbody keytext",
-	"adapter/protomsg": "protobuf core adapter annotated fieldpath",
+	"adapter":          "net/http core bridge answer httpbody keytext kind",
+	"adapter/protomsg": "protobuf core adapter annotated fieldpath kind",
 
 	"internal/annotatedpb": "protobuf",
 	"internal/annotated":   "protobuf core adapter annotatedpb bridge fieldpath",

@@ -53,11 +53,11 @@ func CloseAfter(tb testing.TB, locks *core.Locker) {
 }
 
 // UnusedLocker returns a Locker without a server, for tests that send no command.
-func UnusedLocker(tb testing.TB) *core.Locker {
+func UnusedLocker(tb testing.TB, opts ...core.Option) *core.Locker {
 	tb.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	tb.Cleanup(func() { _ = rdb.Close() })
-	return core.Must(core.New(rdb))
+	return core.Must(core.New(rdb, opts...))
 }
 
 // IsHeld reports whether Redis has a holder of Key.

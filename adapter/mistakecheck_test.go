@@ -1,0 +1,113 @@
+package adapter
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+)
+
+// A failure is an error of a key that has a status.
+type failure int
+
+func (failure) Error() string     { return "secret" }
+func (f failure) StatusCode() int { return int(f) }
+
+// A mistake of the program that refuses requests is a warning, once for each middleware and key. What
+// a client can mend is none, and neither is what the program says on purpose.
+func TestMistakesOfKeysAreWarnings(t *testing.T) {
+	t.Parallel()
+	type key = core.Key[*http.Request]
+	own := func(text string, err error) key {
+		return core.KeyOf(func(*http.Request) (string, error) { return text, err })
+	}
+	get := func(stored any) key {
+		return core.KeyOf(func(*http.Request) (string, error) { return Value(stored) }).Describe(`Get("user")`, "")
+	}
+	header := core.KeyOf(func(*http.Request) (string, error) { return Only(nil) }).Describe(`Header("x")`, `the header "x"`)
+	const unset = `Get("user") refuses requests, because no middleware has set its value: let the middleware that sets`
+	for name, test := range map[string]struct {
+		key  key
+		want string // in the warning; "": there is none
+	}{
+		"no value":                   {get(nil), unset},
+		"an empty value":             {get(""), unset},
+		"an empty value, by As":      {core.KeyOf(func(*http.Request) (string, error) { return ValueAs(7, func(int) string { return "" }) }), "no middleware"},
+		"a value of another type":    {get(struct{}{}), `Get("user") refuses requests, because a value of type struct {} is no key: set a string`},
+		"a part":                     {core.Join(header.When(func(*http.Request) bool { return true }), get(nil)), ""},
+		"a part that is read":        {core.Join(own("a", nil), get(nil)).Named("user"), unset},
+		"one of several":             {core.All(own("a", nil), get(nil)), unset},
+		"no choice":                  {core.First(get(nil), get("")), `First(Get("user"), Get("user")) refuses requests, because no middleware`},
+		"a choice of the client":     {core.First(get(nil), header), ""},
+		"another choice":             {core.First(header, get(nil)), ""},
+		"an empty key":               {own("", nil), "because it returns an empty key: return core.ErrNoKey if the client has to send the value"},
+		"an empty key of the client": {own("", nil).Describe("session()", "the cookie"), ""},
+		"ErrNoKey on purpose":        {own("", core.ErrNoKey), ""},
+		"a header":                   {header, ""},
+		"a malformed value":          {get("secret\n"), ""},
+		"an error":                   {own("", errors.New("secret")), "with key_error, because it fails with an error of its own: the Refused events have the error"},
+		"an error of the client":     {own("", failure(403)), ""},
+		"an outage":                  {own("", failure(503)), "with key_error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var warned []string
+			locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+				if e.Kind == core.Warned {
+					warned = append(warned, e.Err.Error())
+				}
+			}))
+			lock, err := NewLock(self, "Middleware", locks.Locker, test.key, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			once, err := newIdempotent(locks.Locker, test.key, nil)
+			if several := name == "one of several"; several == (err == nil) {
+				t.Fatal(err)
+			}
+			for range 3 {
+				entry, err := lock.Enter(t.Context(), payment(t, "k", ""))
+				entry.Refuse(httptest.NewRecorder(), err)
+				if once == nil {
+					continue
+				}
+				entry, _, err = once.Begin(t.Context(), payment(t, "k", ""))
+				guard := entry.Guard(httptest.NewRecorder(), err)
+				guard.Finish()
+			}
+			n := 2
+			if once == nil {
+				n = 1
+			}
+			if test.want == "" {
+				n = 0
+			}
+			if text := strings.Join(warned, "\n"); len(warned) != n || strings.Count(text, test.want) < n || strings.Contains(text, "secret") {
+				t.Errorf("%d warnings, want %d with %q:\n%s", len(warned), n, test.want, text)
+			}
+		})
+	}
+}
+
+// The answer of the program's error handler to an error of its key is its own way to refuse a request.
+func TestAnswerOfAnErrorHandlerIsNoMistake(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Warned {
+			t.Error(e.Err)
+		}
+	}))
+	key := core.KeyOf(func(*http.Request) (string, error) { return "", errors.New("no user") })
+	lock, err := NewLock(self, "Middleware", locks.Locker, key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := lock.Enter(t.Context(), payment(t, "k", ""))
+	guard := entry.Guard(httptest.NewRecorder(), err)
+	guard.WriteHeader(http.StatusUnauthorized)
+	guard.Finish()
+}

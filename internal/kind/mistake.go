@@ -1,0 +1,38 @@
+package kind
+
+// A Mistake is an error of reading a request that the program has caused, so that no client can mend
+// it. It is comparable, and has nothing of the request.
+type Mistake struct {
+	Kind       error  // ErrNoKey or ErrInvalidKey, or nil for another error
+	Cause, Fix string // why requests are refused, and what to write instead, or ""
+}
+
+// The mistakes of a key that is empty.
+var (
+	// ErrUnset says that the program has not stored the value that a key reads.
+	ErrUnset error = Mistake{
+		ErrNoKey, "no middleware has set its value",
+		"let the middleware that sets the value run before this one, and use the same name in both",
+	}
+	// ErrEmpty says that a function of the program has returned an empty key.
+	ErrEmpty error = Mistake{
+		ErrNoKey, "it returns an empty key",
+		"return core.ErrNoKey if the client has to send the value, or core.ErrSkip if such a request needs no lock",
+	}
+)
+
+// Error returns the text of the kind, and the cause. That of ErrNoKey is the same for each cause.
+func (m Mistake) Error() string {
+	switch {
+	case m.Kind == ErrNoKey: //nolint:errorlint // the very kind
+		return m.Kind.Error()
+	case m.Kind != nil:
+		return m.Kind.Error() + ": " + m.Cause
+	case m.Fix != "":
+		return m.Cause + ": " + m.Fix
+	}
+	return m.Cause
+}
+
+// Unwrap returns the kind.
+func (m Mistake) Unwrap() error { return m.Kind }
