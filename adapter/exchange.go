@@ -34,6 +34,10 @@ type Exchange struct {
 	bypassed bool  // the answer was not sent through the recorder
 	around   int   // its status then
 
+	timeout bool        // see SetTimeoutHandler
+	unnamed *routeNames // if the route was not known at Begin; otherwise nil
+	method  string      // of the request then
+
 	// Set by decide: the refusal inside with which the request ends, or nil; it was refused, and
 	// may have run.
 	refusal     *refused
@@ -56,8 +60,10 @@ func (x *Exchange) Replayed() bool { return x.replayed }
 func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *Recorder, r *http.Request)) error {
 	detached := context.WithoutCancel(r.Context()) // the attempt has to end if the client disconnects
 	leased, returned, ended := context.Background(), false, false
+	var running *http.Request
 	defer func() {
 		if !ended {
+			x.nameOutcome(running)
 			x.endAbnormally(detached, returned, context.Cause(leased))
 		}
 	}()
@@ -65,11 +71,12 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	x.recorder = newRecorder(w, x.filter, bridge.MaxAnswer(x.attempt))
 	x.outer = x.entry.pass
 	x.pass = pass{Context: leased, in: &x.recorder.inside, isBase: true}
-	running := r.WithContext(&x.pass) //nolint:contextcheck // derived from the request's by Begin
+	running = r.WithContext(&x.pass) //nolint:contextcheck // derived from the request's by Begin
 	running.Body = x.body.watch(r)
 	handler(x.recorder, running)
 	returned = true
 	x.recorder.close()
+	x.nameOutcome(running)
 	cutOff := x.end(detached, context.Cause(leased)) //nolint:contextcheck // leased only tells why it ended
 	ended = true
 	if cutOff == nil {
@@ -77,6 +84,17 @@ func (x *Exchange) Run(w http.ResponseWriter, r *http.Request, handler func(w *R
 	}
 	x.leave(cutOff)
 	return cutOff
+}
+
+// nameOutcome names an unknown outcome by the route that a mux behind the middleware has matched. The
+// other events keep their name, because gauges count them. The pattern of a redirect may be the path.
+func (x *Exchange) nameOutcome(running *http.Request) {
+	if x.unnamed == nil || running == nil || x.recorder.status/100 == 3 {
+		return
+	}
+	if name := x.unnamed.of(x.method, running.Pattern); name != "" {
+		bridge.NameOutcome(x.attempt, name)
+	}
 }
 
 // RunAnswer is Run for a framework without net/http, which keeps the answer of a handler until the
@@ -176,6 +194,10 @@ func (x *Exchange) SetLost() { x.pass.interrupt() }
 // pieces after RunAnswer. So it cannot be stored.
 func (x *Exchange) SetSent(status int) { x.bypassed, x.around = true, status }
 
+// SetTimeoutHandler says that the handler is an http.TimeoutHandler. If its 503 frees the key while the
+// request is in no middleware of reqlock behind it, the observers get one core.Warned event.
+func (x *Exchange) SetTimeoutHandler() { x.timeout = true }
+
 // end ends the attempt of a handler that has returned. The answer is sent even if Redis does
 // not store it: the Locker's observer receives that error. cut is the cause if the handler's
 // context had ended before the handler returned. The error is that of Run.
@@ -188,6 +210,9 @@ func (x *Exchange) end(ctx context.Context, cut error) error {
 		x.outer.interrupt()
 		_ = x.attempt.Unknown(ctx, x.unknownCause(status, true, cut))
 	case core.EndAbort:
+		if x.timeout && status == http.StatusServiceUnavailable && !x.recorder.wasEntered() {
+			x.entry.mistakes.warn(timeoutInside{})
+		}
 		_ = x.attempt.Abort(ctx)
 	case core.EndDone:
 		_ = x.attempt.Done(ctx)

@@ -119,6 +119,9 @@ func (m *IdempotentHTTP[R]) begin(ctx context.Context, r R) (*Exchange, error) {
 	m.mistakes.checkNested(attempt, name)
 	s := &m.settings
 	x := &Exchange{attempt: attempt, filter: s.filter, unknown: s.unknown, stored: s.stored, custom: s.custom}
+	if name == "" {
+		x.unnamed, x.method = &m.names, method
+	}
 	if replay, done := attempt.Replay(); done {
 		if x.answer, err = answer.Decode(replay); err != nil {
 			// The handler has run, even if its record cannot be read.

@@ -49,6 +49,13 @@ func (in *inside) runsOn() bool {
 	return in.entered > 0
 }
 
+// wasEntered reports whether the request has been in a middleware inside.
+func (in *inside) wasEntered() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.entered > 0 || in.ran || in.rejected
+}
+
 // mayHaveRun reports whether the handler may have run behind a middleware inside, or still runs or
 // waits there.
 func (in *inside) mayHaveRun() bool {

@@ -68,6 +68,14 @@ func (m nested) Warning(string) string {
 		"it reads the fingerprint and records the answer again. Leave one of them out"
 }
 
+// A timeoutInside is an http.TimeoutHandler that frees the key of a request which still runs.
+type timeoutInside struct{}
+
+func (timeoutInside) Warning(string) string {
+	return "an http.TimeoutHandler inside Idempotent frees the key by its 503 while the handler still runs, so that a copy runs beside it: " +
+		"put the TimeoutHandler outside"
+}
+
 // A mistakeCheck warns of mistakes: once of each, so that its memory is bounded by the keys
 // and the routes of the program. It is safe for concurrent use.
 type mistakeCheck struct {

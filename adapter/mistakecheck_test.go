@@ -111,3 +111,35 @@ func TestAnswerOfAnErrorHandlerIsNoMistake(t *testing.T) {
 	guard.WriteHeader(http.StatusUnauthorized)
 	guard.Finish()
 }
+
+// Two idempotent middlewares around one route are a warning, once.
+func TestNestedAttemptIsAWarning(t *testing.T) {
+	t.Parallel()
+	var warned []string
+	locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Warned {
+			warned = append(warned, e.Err.Error())
+		}
+	}))
+	endpoint, err := newIdempotent(locks.Locker, ofHeader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"a", "b"} {
+		outer, err := begin(endpoint, payment(t, key, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		behind := outer.attempt.Lease().Context()
+		for _, inner := range []string{key, "another"} { // of another key it is a request of its own
+			x, err := begin(endpoint, payment(t, inner, "").WithContext(behind))
+			if err != nil || x.attempt.Abort(behind) != nil {
+				t.Errorf("%s: %v", inner, err)
+			}
+		}
+		_ = outer.attempt.Abort(t.Context())
+	}
+	if len(warned) != 1 || !strings.HasPrefix(warned[0], "reqlock: test: two idempotent middlewares run a route without a pattern with the same key") {
+		t.Errorf("warned %q", warned)
+	}
+}

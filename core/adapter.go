@@ -31,6 +31,7 @@ func init() { //nolint:gochecknoinits // see package bridge
 	}
 	bridge.Decision = func(a any) int32 { return int32(a.(*Attempt).decided()) }
 	bridge.MaxAnswer = func(a any) int { return a.(*Attempt).locker.settings.maxAnswer }
+	bridge.NameOutcome = func(a any, name string) { a.(*Attempt).nameOutcome(name) }
 	bridge.IsNested = func(a any) bool { return a.(*Attempt).outer != nil }
 	bridge.CommitOwned = func(ctx context.Context, a any, answer []byte) error { return a.(*Attempt).commitOwned(ctx, answer) }
 	bridge.CutOff = func(a any, cause error, aborted bool) error { return a.(*Attempt).cutOff(cause, aborted) }

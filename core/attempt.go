@@ -224,6 +224,13 @@ func (a *Attempt) Unknown(ctx context.Context, cause error) error {
 	return a.end(ctx, engine.EndUnknown, nil)
 }
 
+// nameOutcome sets the name of an OutcomeUnknown, and of what ends it, if events have none.
+func (a *Attempt) nameOutcome(name string) {
+	if a.lease != nil && a.outer == nil {
+		a.lease.hold.SetOutcomeName(name)
+	}
+}
+
 // cutOff returns the refusal for the client of a handler that has given no answer because its
 // context had ended, with that cause. It is what a copy gets: ErrOutcomeUnknown. If the attempt was
 // aborted, so that a copy runs, it is ErrUnavailable with a RetryAfter, or ErrClosed after Close.

@@ -2,6 +2,7 @@ package nethttplock
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/reqlock/reqlock/adapter"
@@ -30,7 +31,8 @@ import (
 // The handler goes on if its client disconnects: see core.WithClientCancel.
 //
 // Put http.TimeoutHandler outside Idempotent: inside, its 503 frees the key while the
-// handler still runs, and a copy runs beside it, unless a Middleware stands inside the timeout.
+// handler still runs, and a copy runs beside it, unless a Middleware stands inside the timeout. If
+// the TimeoutHandler is the handler itself, the observer gets one core.Warned event of that.
 //
 // Idempotent panics where Middleware does. It also panics for a key of core.All or with
 // Permits, Shared or SharedWhen, and for a Locker that runs requests without Redis
@@ -42,6 +44,7 @@ func Idempotent(l *core.Locker, key Key, opts ...core.Option) func(http.Handler)
 
 	return func(next http.Handler) http.Handler {
 		self.Require(next != nil, "Idempotent needs a handler")
+		isTimeout := reflect.TypeOf(next) == timeoutHandler
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			entry, exchange, err := once.Begin(r.Context(), r)
 			defer entry.Leave()
@@ -52,6 +55,9 @@ func Idempotent(l *core.Locker, key Key, opts ...core.Option) func(http.Handler)
 			case exchange.Replayed():
 				exchange.Replay(w)
 			default:
+				if isTimeout {
+					exchange.SetTimeoutHandler()
+				}
 				err = exchange.Run(w, r, func(w *adapter.Recorder, running *http.Request) {
 					defer copyToOuter(running, r)
 					next.ServeHTTP(w, running)
@@ -63,6 +69,9 @@ func Idempotent(l *core.Locker, key Key, opts ...core.Option) func(http.Handler)
 		})
 	}
 }
+
+// timeoutHandler is the type of an http.TimeoutHandler.
+var timeoutHandler = reflect.TypeOf(http.TimeoutHandler(nil, 0, ""))
 
 // accessors returns how the requests are read.
 func accessors() adapter.Accessors[*http.Request] {

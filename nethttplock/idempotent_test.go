@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,10 +98,17 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 	}
 }
 
-// The route is the pattern, or the path if there is no pattern.
+// The route is the pattern, or the path if there is no pattern. Events have the name of the pattern, and
+// never the path. An unknown outcome has that of a mux behind the middleware, too.
 func TestRouteIsThePatternOrThePath(t *testing.T) {
 	t.Parallel()
-	locks, _ := adaptertest.Locker(t)
+	var mu sync.Mutex
+	names := map[core.EventKind]string{}
+	locks, _ := adaptertest.Locker(t, core.WithObserver(func(e core.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		names[e.Kind] = e.Name
+	}))
 	uncertain := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		attempt, _ := core.AttemptFromContext(r.Context())
 		attempt.Decide(core.EndUnknown)
@@ -108,17 +116,25 @@ func TestRouteIsThePatternOrThePath(t *testing.T) {
 	idempotent := nethttplock.Idempotent(locks, byKey)
 	mux := http.NewServeMux()
 	mux.Handle("POST /accounts/{id}/pay", idempotent(uncertain))
-	around := idempotent(uncertain)
-	for _, test := range []struct {
-		handler http.Handler
-		route   string
+	behind := http.NewServeMux()
+	behind.Handle("POST /accounts/{id}/pay", uncertain)
+	const pattern = "POST /accounts/{id}/pay"
+	for sent, test := range map[string]struct {
+		handler              http.Handler
+		route, name, unknown string
 	}{
-		{mux, "POST /accounts/{id}/pay"},
-		{around, "/accounts/7/pay"},
+		"mux":    {mux, pattern, pattern, pattern},
+		"none":   {idempotent(uncertain), "/accounts/7/pay", "", ""},
+		"behind": {idempotent(behind), "/accounts/7/pay", "", pattern},
 	} {
-		adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", "")
-		wantCode(t, adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", ""), "outcome_unknown")
-		key, err := core.EndpointKey("POST", test.route, "route")
+		adaptertest.Pay(t, test.handler, "/accounts/7/pay", sent, "")
+		mu.Lock()
+		if names[core.Acquired] != test.name || names[core.Released] != test.name || names[core.OutcomeUnknown] != test.unknown {
+			t.Errorf("%s: names %q", sent, names)
+		}
+		mu.Unlock()
+		wantCode(t, adaptertest.Pay(t, test.handler, "/accounts/7/pay", sent, ""), "outcome_unknown")
+		key, err := core.EndpointKey("POST", test.route, sent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +145,7 @@ func TestRouteIsThePatternOrThePath(t *testing.T) {
 		if err := locks.Resolve(t.Context(), key, core.NotDone(), record.Attempt); err != nil {
 			t.Errorf("Resolve: %v", err)
 		}
-		if w := adaptertest.Pay(t, test.handler, "/accounts/7/pay", "route", ""); w.Code != http.StatusOK {
+		if w := adaptertest.Pay(t, test.handler, "/accounts/7/pay", sent, ""); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", test.route, w.Code, w.Body)
 		}
 	}
@@ -161,10 +177,15 @@ func TestMiddlewareBehindIdempotent(t *testing.T) {
 }
 
 // A TimeoutHandler inside Idempotent answers 503, which frees the key although the
-// handler still runs.
+// handler still runs. That is one warning, unless a Middleware stands inside.
 func TestTimeoutInsideIdempotentFreesTheKey(t *testing.T) {
 	t.Parallel()
-	locks, _ := adaptertest.Locker(t)
+	warned := 0
+	locks, _ := adaptertest.Locker(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Warned && strings.HasPrefix(e.Err.Error(), "reqlock: nethttplock: an http.TimeoutHandler inside Idempotent ") {
+			warned++
+		}
+	}))
 	end := make(chan struct{})
 	defer close(end)
 	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -172,9 +193,13 @@ func TestTimeoutInsideIdempotentFreesTheKey(t *testing.T) {
 		<-end
 	})
 	h := nethttplock.Idempotent(locks, byKey)(http.TimeoutHandler(slow, 20*time.Millisecond, "too slow"))
+	locked := nethttplock.Idempotent(locks, byKey)(http.TimeoutHandler(nethttplock.Middleware(locks, literal)(slow), 20*time.Millisecond, "too slow"))
+	if w := adaptertest.Pay(t, locked, "/", "locked", ""); w.Code != http.StatusServiceUnavailable || warned != 0 {
+		t.Errorf("with a Middleware inside: %d %s, %d warnings", w.Code, w.Body, warned)
+	}
 	for range 2 {
-		if w := adaptertest.Pay(t, h, "/", "timeout", ""); w.Code != http.StatusServiceUnavailable || w.Body.String() != "too slow" {
-			t.Errorf("%d %s", w.Code, w.Body)
+		if w := adaptertest.Pay(t, h, "/", "timeout", ""); w.Code != http.StatusServiceUnavailable || w.Body.String() != "too slow" || warned != 1 {
+			t.Errorf("%d %s, %d warnings", w.Code, w.Body, warned)
 		}
 	}
 }

@@ -70,6 +70,9 @@ var (
 	Decision func(attempt any) int32
 	// MaxAnswer returns the size in bytes of the largest answer that a *core.Attempt stores.
 	MaxAnswer func(attempt any) int
+	// NameOutcome sets the name of an OutcomeUnknown, and of what ends it, for a *core.Attempt without a
+	// name. It does nothing after the end of the attempt.
+	NameOutcome func(attempt any, name string)
 	// IsNested reports whether a *core.Attempt is nested in another one.
 	IsNested func(attempt any) bool
 	// CommitOwned is Commit of a *core.Attempt without a copy of the answer, whose bytes the caller

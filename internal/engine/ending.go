@@ -76,12 +76,37 @@ func (h *Hold) End(ctx context.Context, ending Ending, record []byte) (Loss, err
 
 // SetCause sets why the owner ends the attempt as unknown, for the event OutcomeUnknown. It does
 // nothing after the end of the attempt.
-func (h *Hold) SetCause(cause error) {
+func (h *Hold) SetCause(cause error) { h.say(func(s *said) { s.cause = cause }) }
+
+// SetOutcomeName is SetCause for the name of an unknown outcome, and of what ends it, if the request has
+// no name.
+func (h *Hold) SetOutcomeName(name string) { h.say(func(s *said) { s.name = name }) }
+
+// A said is what the owner says about an attempt that ends as unknown.
+type said struct {
+	cause error
+	name  string // if the request has none
+}
+
+// say changes what the owner says, unless the attempt has ended.
+func (h *Hold) say(change func(*said)) {
 	h.shard.mu.Lock()
 	defer h.shard.mu.Unlock()
-	if h.done == nil {
-		h.cause = cause
+	if h.done != nil {
+		return
 	}
+	if h.said == nil {
+		h.said = &said{}
+	}
+	change(h.said)
+}
+
+// outcomeName returns the name of an unknown outcome, for a caller with the mutex of the shard.
+func (h *Hold) outcomeName() string {
+	if h.request.Name == "" && h.said != nil {
+		return h.said.name
+	}
+	return h.request.Name
 }
 
 // isRefused reports whether a Commit or Done came after another attempt had begun.

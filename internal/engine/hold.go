@@ -33,7 +33,7 @@ type Hold struct {
 	done         chan struct{}        // set by the first release; closed when the result is known
 	result       *releaseResult       // set before done is closed; nil if it is empty
 	record       []byte               // the answer of the attempt, set by the release
-	cause        error                // why an owner ends the attempt as unknown; nil is not set
+	said         *said                // about an unknown outcome; nil if the owner has said nothing
 
 	// The small fields stand together, because the size of a hold is a part of the cost of a lock.
 	handover    Handover           // set when the lease is granted

@@ -83,7 +83,7 @@ func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error) bool {
 	r.Inline = false
 	c := &openCommit{
 		queue: q, request: r, fault: fault, granted: h.since, begun: time.Now(),
-		event: Event{Kind: Committed, Repeated: true, Ending: h.ending, Key: h.request.Key, Name: h.request.Name, Attempt: true},
+		event: Event{Kind: Committed, Repeated: true, Ending: h.ending, Key: h.request.Key, Name: h.outcomeName(), Attempt: true},
 	}
 	e := q.engine
 	if !e.open.add(c.size()) {

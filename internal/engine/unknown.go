@@ -42,12 +42,16 @@ func (h *Hold) observeUnknown(err error, after *callbacks) {
 		if err == nil { // otherwise the key may hold the token, and the record cannot note the report
 			token = h.token
 		}
-		err = h.cause
+		err = nil
+		if h.said != nil {
+			err = h.said.cause
+		}
 	case h.ending.isFinal() && err != nil:
 	default:
 		return
 	}
 	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Ending: h.ending, GoesOn: h.goesOn, Token: token, Err: err}.of(h)
+	event.Name = h.outcomeName()
 	h.report(event, after)
 }
 

@@ -151,6 +151,7 @@ func TestInterruptReportsItsCause(t *testing.T) {
 		p := newProcesses(1)
 		h := hold(t, p.engines[0], attempt("f", 0))
 		cause := errors.New("the handler panicked")
+		h.SetOutcomeName("late")
 		h.SetCause(cause)
 		delaysOnce(p.stores[0], "release", time.Second)
 		ended := make(chan struct{})
@@ -161,7 +162,7 @@ func TestInterruptReportsItsCause(t *testing.T) {
 		synctest.Wait()
 		h.SetCause(errors.New("too late"))
 		<-ended
-		if got := p.unknown(); len(got) != 1 || !errors.Is(got[0].Err, cause) {
+		if got := p.unknown(); len(got) != 1 || !errors.Is(got[0].Err, cause) || got[0].Name != "late" {
 			t.Errorf("events %+v", got)
 		}
 		p.checkIdle(t)
