@@ -7,8 +7,8 @@ import "net/http"
 // Header is called at most once for a request.
 type Accessors[R any] struct {
 	Method func(R) string
-	// Pattern returns the part of the route that the program has written, for warnings. It is "" if
-	// there is none, and never contains text of the client.
+	// Pattern returns the part of the route that the program has written, for warnings and for the
+	// names of events. It is "" if there is none, and never contains text of the client.
 	Pattern func(R) string
 	// Route returns the route as the framework reports it, by which copies are found: see Route. The
 	// path of the URL is one, too.

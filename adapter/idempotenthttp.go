@@ -70,7 +70,10 @@ func (m *IdempotentHTTP[R]) Locker() *core.Locker { return m.locker }
 // request is refused. The Entry is valid in each case.
 //
 // If a PUT or DELETE is not covered, and the program has not chosen the methods, the observers get a
-// core.Warned event, once for each pattern, and those of Lock.Enter.
+// core.Warned event, once for each pattern, and those of Lock.Enter. They get one of an attempt inside
+// another one with the same key, too.
+//
+// Events have the name of core.WithName or Named, or else the method and the Pattern of the Accessors.
 func (m *IdempotentHTTP[R]) Begin(ctx context.Context, r R) (Entry, *Exchange, error) {
 	m.wait.check(ctx)
 	entry := Entry{pass: newPass(ctx, false), mistakes: m.mistakes}

@@ -69,7 +69,7 @@ func (m *IdempotentRPC[R]) RequireKey() { m.optionalKey = nil }
 
 // Begin begins the attempt of a call. If the RPCExchange is nil and there is no error, the call runs
 // as without the middleware: it needs no key. With an error the call is refused. The Entry is valid
-// in each case.
+// in each case. Events have the name of core.WithName or Named, or else the method.
 func (m *IdempotentRPC[R]) Begin(ctx context.Context, r R) (Entry, *RPCExchange[R], error) {
 	entry := Entry{pass: newPass(ctx, true), mistakes: m.mistakes}
 	entry.ctx = entry.pass.within(ctx)

@@ -63,8 +63,9 @@ func (m *Lock[R]) Locker() *core.Locker { return m.locker }
 // Entry is valid in each case.
 //
 // The observers get core.Warned events, each once, of a wait that is longer than the WriteTimeout of
-// the http.Server, and of a mistake of the program that refuses requests, as of a route that lacks
-// the parameter of a PathKey.
+// the http.Server, and of a mistake of the program that refuses requests: a route that lacks the
+// parameter of a PathKey, or a key that no client sends and that is empty. Entry.Refuse and the like
+// send those of a key that fails, because the program may have another answer for it.
 func (m *Lock[R]) Enter(ctx context.Context, r R) (Entry, error) {
 	entry, _, err := m.EnterUnless(ctx, r, nil)
 	return entry, err

@@ -98,6 +98,9 @@ func newMistakeCheck(n Name, l *core.Locker, isRPC bool) *mistakeCheck {
 // check warns if err, with which a request is refused, is a mistake. For HTTP it leaves an empty key to
 // refuses.
 func (c *mistakeCheck) check(err error) {
+	if errors.Is(err, core.ErrSkip) {
+		return
+	}
 	if found := mistakeIn(err); found != nil && (c.isRPC || !errors.Is(err, kind.ErrEmpty)) {
 		c.warn(found)
 	}

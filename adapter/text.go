@@ -34,7 +34,8 @@ func Host(host string) (string, error) { return keytext.Host(host) }
 func IP(address string) (string, error) { return keytext.IP(address) }
 
 // Value is Text for a value that a middleware has stored: a string, an integer, or a value with a
-// method String. nil is core.ErrNoKey. Another type is core.ErrInvalidKey, which names the type.
+// method String. nil and an empty text are core.ErrNoKey. Another type is core.ErrInvalidKey, which
+// names the type. No client can mend these, so a Lock and an Idempotent send one core.Warned event.
 func Value(v any) (string, error) { return keytext.Value(v) }
 
 // ValueAs is Value for a value of the type T, which get reads.

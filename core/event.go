@@ -19,9 +19,12 @@ type Event struct {
 	// "i:" and the key of the Attempt.
 	Key EventKey
 	// Name says what kind of thing is locked, such as "account", for metrics and logs: the
-	// name of WithName, or else of the outermost Named around the key. A program has few
-	// names, and no name contains text of a client. It is "" if there is none, if the key
-	// could not be read and WithName is not set, and in Warned.
+	// name of WithName, or else of the outermost Named around the key, or else the route of a
+	// request in an idempotent middleware, such as "POST /payments/{id}" or
+	// "/bank.Bank/Transfer". A program has few names, and no name contains text of a client:
+	// a request whose route is not known has no name. Exception: in OutcomeUnknown it may
+	// have the route that a mux of net/http has found behind the middleware. It is "" if there
+	// is none, and in Warned.
 	Name string
 	// Idempotent is true if the event is about an idempotent request: see Begin.
 	Idempotent bool

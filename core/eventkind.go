@@ -42,9 +42,10 @@ const (
 	// and WithFailOpen is on.
 	Unlocked
 	// Warned: Check has found that Redis may lose locks, New that its client has another
-	// Locker, or an adapter that it was not set up as meant (see adapter.Warn). Or an observer
-	// has panicked or missed events (see WithObserver), or a server has sent a message that
-	// cannot be read. Err says why, and what to do. There is no Key.
+	// Locker, or an adapter that it was not set up as meant (see adapter.Warn). Or a request
+	// was refused because of a mistake of the program, such as ErrUpgrade: once for each
+	// mistake. Or an observer has panicked or missed events (see WithObserver), or a server has
+	// sent a message that cannot be read. Err says why, and what to do. There is no Key.
 	Warned
 	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an
 	// operator has to find out: see Locker.ReadRecord and Resolve. Key.EndpointKey is the key

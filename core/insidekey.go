@@ -51,12 +51,14 @@ func (k Key[R]) bind(l *Locker) any {
 		},
 		ReadOne: func(ctx context.Context, r R, name string) (lockKey, error) {
 			key, err := readNode(k.node, l.env(), r)
+			if errors.Is(err, ErrSkip) {
+				return key, err
+			}
 			if err != nil {
-				err = asKeyError(err)
-				key = lockKey{Name: nameOfUnread(k.node.About)}
+				key.Name = nameOfUnread(k.node.About)
 			}
 			key.Name = cmp.Or(key.Name, name)
-			err = l.ofRequest(err, true)
+			err = l.ofRequest(asKeyError(err), true)
 			l.observeUnread(ctx, key, true, err)
 			return key, err
 		},

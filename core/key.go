@@ -23,9 +23,11 @@ import (
 type Key[R any] struct{ node bridge.Node[R] }
 
 // KeyOf makes a Key from a function of your own. It must be safe for concurrent use. An empty
-// string is ErrNoKey. If the error is ErrSkip, the request runs without a lock. Any other error
-// refuses the request; if that error has a method StatusCode() int, the method returns the status
-// of the answer. The errors name the function. A nil function panics.
+// string is ErrNoKey, and a mistake of the program: the observers of a middleware get one Warned
+// event. Return ErrNoKey where the client has to send the value. If the error is ErrSkip, the request
+// runs without a lock. Any other error refuses the request; if that error has a method StatusCode()
+// int, the method returns the status of the answer. If that is 500 or more, there is one Warned event,
+// too. The errors name the function. A nil function panics.
 func KeyOf[R any](read func(R) (string, error)) Key[R] {
 	must(read != nil, "KeyOf needs a function")
 	name := functionOf(read)
@@ -36,7 +38,7 @@ func KeyOf[R any](read func(R) (string, error)) Key[R] {
 }
 
 // Getter makes a Key from a function that cannot fail, such as a method of the request. An empty
-// string is ErrNoKey. A nil function panics.
+// string is that of KeyOf. A nil function panics.
 func Getter[R any](get func(R) string) Key[R] {
 	must(get != nil, "Getter needs a function")
 	return KeyOf(func(r R) (string, error) { return get(r), nil }).Describe("Getter("+functionOf(get)+")", "")

@@ -38,6 +38,10 @@ func (k Key[R]) When(condition func(R) bool) Key[R] {
 // also panics, because it marks idempotent requests. So the key is unique for any name and
 // key, and differs from all keys of Join.
 //
+// The name is a part of the key. Added or changed later, it makes other keys: old and new processes
+// do not exclude each other, and a request that is stored under the old key runs again. A name for
+// logs and metrics alone is that of WithName.
+//
 // The events of the lock have the name, too: see Event.Name. Of several names it is the last one.
 func (k Key[R]) Named(name string) Key[R] {
 	if err := checkName(name); err != nil {

@@ -22,7 +22,8 @@ import (
 // core.WithFingerprint. A request without a key is refused: see core.WithOptionalKey. The keys
 // of two routes are independent. The route is r.Pattern. If r.Pattern is empty or
 // ends in a slash, the route is the path of the URL. A prefix that http.StripPrefix
-// has removed belongs to the route too.
+// has removed belongs to the route too. Put Idempotent behind the mux: events have the name of the
+// pattern, if it is known, and never that of a path. See core.Event.
 //
 // The handler's answer is first stored in Redis, and then sent. Until then a recorder
 // buffers it; the recorder is the handler's ResponseWriter. The handler finds the

@@ -20,7 +20,8 @@
 // Each instrument has the attribute reqlock.operation, which is "lock", or "attempt" for an
 // idempotent request; reqlock.lock.shared, which is true for a shared lock and absent for any
 // other; and reqlock.lock.name, the name of the event, if there is one: that of Named of a
-// core.Key, or of core.WithName. See core.Event. Some instruments have one more attribute:
+// core.Key, of core.WithName, or of the route of an idempotent request. See core.Event. Some
+// instruments have one more attribute:
 //
 //	instrument                      kind             unit        more attributes
 //	reqlock.acquire.duration        histogram        s           reqlock.outcome, error.type
