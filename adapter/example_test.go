@@ -305,7 +305,7 @@ func ExampleConvert() {
 // A key of the framework's own, whose errors say what the program has called.
 func ExampleCall() {
 	locals := func(name string) core.Key[*page] {
-		return core.KeyOf(func(p *page) (string, error) { return adapter.Text(p.params[name]) }).
+		return core.KeyOf(func(p *page) (string, error) { return adapter.Value(p.params[name]) }).
 			Describe(adapter.Call("Locals", name), "")
 	}
 
