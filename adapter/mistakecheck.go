@@ -43,6 +43,7 @@ type keyMistake struct {
 	kind.Mistake
 }
 
+// Warning is that of a mistake.
 func (m keyMistake) Warning(string) string {
 	text := cmp.Or(m.call, "the fingerprint") + " refuses requests, because " + m.Cause
 	if m.Fix != "" {
@@ -55,6 +56,7 @@ func (m keyMistake) Warning(string) string {
 // that error may be from the request, so the warning has only the code of the refusal.
 type failing struct{ call, code string }
 
+// Warning is that of a mistake.
 func (m failing) Warning(string) string {
 	return cmp.Or(m.call, "the fingerprint") + " refuses requests with " + m.code + ", because it fails with an error of its own: " +
 		"the Refused events have the error. Return core.ErrNoKey or core.ErrInvalidKey if the client can mend the request"
@@ -63,6 +65,7 @@ func (m failing) Warning(string) string {
 // A nested is an idempotent middleware inside another one for the same key.
 type nested struct{ name string }
 
+// Warning is that of a mistake.
 func (m nested) Warning(string) string {
 	return "two idempotent middlewares run " + cmp.Or(m.name, "a route without a pattern") + " with the same key, of which the inner one only costs: " +
 		"it reads the fingerprint and records the answer again. Leave one of them out"
@@ -71,6 +74,7 @@ func (m nested) Warning(string) string {
 // A timeoutInside is an http.TimeoutHandler that frees the key of a request which still runs.
 type timeoutInside struct{}
 
+// Warning is that of a mistake.
 func (timeoutInside) Warning(string) string {
 	return "an http.TimeoutHandler inside Idempotent frees the key by its 503 while the handler still runs, so that a copy runs beside it: " +
 		"put the TimeoutHandler outside"
