@@ -89,9 +89,9 @@ func (e Entry) Guard(w http.ResponseWriter, err error) *Guard {
 // error is nil, the Guard's answer counts.
 func (e Entry) SetReturned(answer error, status int, isOurs bool) {
 	if isOurs && status >= http.StatusInternalServerError {
-		if refusal := RefusalOf(answer); refusal.HTTP == status { // otherwise the key has chosen it
-			e.mistakes.answered(answer, refusal)
-		}
+		refusal := RefusalOf(answer)
+		refusal.HTTP = status // the key may have chosen it
+		e.mistakes.answered(answer, refusal)
 	}
 	if e.pass == nil {
 		return

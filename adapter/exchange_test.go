@@ -271,3 +271,23 @@ func TestRunAnswerThatIsRefusedByAStatus(t *testing.T) {
 		})
 	}
 }
+
+// A mux behind the middleware names an unknown outcome, and no other event. The pattern of its redirect
+// may be the path.
+func TestUnknownOutcomeHasTheRouteOfAMuxBehind(t *testing.T) {
+	t.Parallel()
+	names := map[core.EventKind]string{}
+	locks := locktest.New(t, core.WithObserver(func(e core.Event) { names[e.Kind] = e.Name }))
+	endpoint := newEndpoint(t, locks.Locker)
+	for want, handler := range map[string]func(run){
+		"POST /payments": func(r run) { r.running.Pattern = "/payments"; r.answers(500) },
+		"POST /panics":   func(r run) { r.running.Pattern = "POST /panics"; panic("of the handler") },
+		"":               func(r run) { r.running.Pattern = "/secret/"; r.decides(core.EndUnknown); r.answers(307) },
+	} {
+		clear(names)
+		runOnce(t, endpoint, "k"+want, handler)
+		if got, sent := names[core.OutcomeUnknown]; !sent || got != want || names[core.Acquired] != "" || names[core.Released] != "" {
+			t.Errorf("%q: %q", want, names)
+		}
+	}
+}

@@ -17,6 +17,7 @@ type run struct {
 	*Recorder
 	x       *Exchange
 	attempt *core.Attempt
+	running *http.Request
 	cancel  context.CancelFunc // ends the context of the request
 }
 
@@ -88,7 +89,7 @@ func runOnce(t *testing.T, e *IdempotentHTTP[*http.Request], key string, handler
 		_ = x.Run(hijackable{w}, r, func(rec *Recorder, running *http.Request) {
 			left = rec
 			attempt, _ := core.AttemptFromContext(running.Context())
-			handler(run{rec, x, attempt, cancel})
+			handler(run{rec, x, attempt, running, cancel})
 		})
 	}()
 	<-done

@@ -43,6 +43,7 @@ func TestMistakesOfKeysAreWarnings(t *testing.T) {
 		"one of several":             {core.All(own("a", nil), get(nil)), unset},
 		"no choice":                  {core.First(get(nil), get("")), `First(Get("user"), Get("user")) refuses requests, because no middleware`},
 		"a choice of the client":     {core.First(get(nil), header), ""},
+		"a choice on purpose":        {core.First(get(nil), own("", core.ErrNoKey)), ""},
 		"another choice":             {core.First(header, get(nil)), ""},
 		"an empty key":               {own("", nil), "because it returns an empty key: return core.ErrNoKey if the client has to send the value"},
 		"an empty key of the client": {own("", nil).Describe("session()", "the cookie"), ""},

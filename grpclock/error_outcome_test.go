@@ -109,6 +109,10 @@ func TestOutcomes(t *testing.T) {
 			key:  failing(fmt.Errorf("%s: %w", theKey, status.Error(codes.PermissionDenied, "not yours"))),
 			code: codes.PermissionDenied, message: "not yours",
 		},
+		"key error with INTERNAL": {
+			key:  failing(status.Error(codes.Internal, "mine")),
+			code: codes.Internal, message: "mine",
+		},
 		"key error with OK": {
 			key:  failing(okError{}),
 			code: codes.Internal, reason: "KEY_ERROR",

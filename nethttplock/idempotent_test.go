@@ -193,9 +193,11 @@ func TestTimeoutInsideIdempotentFreesTheKey(t *testing.T) {
 		<-end
 	})
 	h := nethttplock.Idempotent(locks, byKey)(http.TimeoutHandler(slow, 20*time.Millisecond, "too slow"))
-	locked := nethttplock.Idempotent(locks, byKey)(http.TimeoutHandler(nethttplock.Middleware(locks, literal)(slow), 20*time.Millisecond, "too slow"))
-	if w := adaptertest.Pay(t, locked, "/", "locked", ""); w.Code != http.StatusServiceUnavailable || warned != 0 {
-		t.Errorf("with a Middleware inside: %d %s, %d warnings", w.Code, w.Body, warned)
+	for _, key := range []nethttplock.Key{literal, failing(statusError(http.StatusServiceUnavailable))} {
+		locked := nethttplock.Idempotent(locks, byKey)(http.TimeoutHandler(nethttplock.Middleware(locks, key)(slow), 20*time.Millisecond, "too slow"))
+		if w := adaptertest.Pay(t, locked, "/", key.String(), ""); w.Code != http.StatusServiceUnavailable || warned != 0 {
+			t.Errorf("with a Middleware inside: %d %s, %d warnings", w.Code, w.Body, warned)
+		}
 	}
 	for range 2 {
 		if w := adaptertest.Pay(t, h, "/", "timeout", ""); w.Code != http.StatusServiceUnavailable || w.Body.String() != "too slow" || warned != 1 {

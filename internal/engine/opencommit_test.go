@@ -14,6 +14,7 @@ import (
 func openCommitOf(t *testing.T, p *processes, h *Hold, ending Ending) (back func()) {
 	t.Helper()
 	p.stores[0].before.set(func(string, storetest.AnyRequest) error { return errNoCommitReply })
+	h.SetOutcomeName("late")
 	if _, err := h.End(t.Context(), ending, answerOf(h)); err == nil {
 		t.Error("the commit was accepted")
 	}
@@ -28,7 +29,7 @@ func lateResult(t *testing.T, r *recorder) Event {
 	t.Helper()
 	synctest.Wait()
 	late := slices.DeleteFunc(r.of(Committed), func(e Event) bool { return !e.Repeated })
-	if len(late) != 1 || late[0].Context != nil || !late[0].Attempt || late[0].Key != "k" {
+	if len(late) != 1 || late[0].Context != nil || !late[0].Attempt || late[0].Key != "k" || late[0].Name != "late" {
 		t.Fatalf("late results: %+v", late)
 	}
 	return late[0]
