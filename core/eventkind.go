@@ -69,7 +69,8 @@ const (
 	Recovered
 	// Registered: the locks of a middleware, or of a view with WithName, have this Name, and
 	// Idempotent says for what. It comes when the middleware or the view is made, so that a metric
-	// can begin with 0. A middleware whose key may have several names sends one event for each.
+	// can begin with 0. A middleware whose key may have several names sends one event for each. The
+	// name of a route is not known then: it comes with the first request.
 	Registered
 	// Searched: a search for unknown outcomes has ended: see WithUnknownSearch. Open says how many
 	// there are now, and Took how long the search took. If this process searches no longer, there
