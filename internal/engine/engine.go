@@ -59,7 +59,6 @@ type Engine struct {
 	open      openCommits
 	closing   chan struct{} // closed when Close begins
 	closeOnce sync.Once     // guards close(closing)
-	endSearch func()        // of StartSearch
 }
 
 // A shard is a part of the queues, and the mutex that guards them with all their leases
@@ -83,7 +82,7 @@ func New(s store.Store, c Config) *Engine {
 		limits:  limits{total: c.MaxTotalWaiters},
 		open:    openCommits{maxCount: int64(c.MaxOpenCommits), maxBytes: c.MaxOpenBytes},
 		seed:    maphash.MakeSeed(),
-		closing: make(chan struct{}), endSearch: func() {},
+		closing: make(chan struct{}),
 	}
 	for i := range e.shards {
 		e.shards[i].queues = make(map[string]*queue)
@@ -136,7 +135,6 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	})
 	e.closeOnce.Do(func() { close(e.closing) })
-	e.endSearch()
 	defer e.schedule.stop()
 	if held := e.held(); held.Holds > 0 {
 		held.Context = &ctx

@@ -46,16 +46,34 @@ func (*Found) Error() string { return "a search has found the attempt" }
 // StartSearch searches until Close for attempts that died, if no other process does, and reports
 // those that nobody has reported. The owner calls it once, after New, and observes.
 func (e *Engine) StartSearch(from Searcher, c Search) {
-	ctx, end := context.WithCancel(context.Background())
-	e.endSearch = end
-	e.Go(func() { (&searcher{Search: c, engine: e, from: from}).run(ctx) })
+	s := &searcher{Search: c, engine: e, from: from, closing: closingContext{e.closing}}
+	e.Go(s.run)
+}
+
+// A closingContext ends when Close begins. It is no child of context.Background: otherwise linters
+// want the context of the caller of core.New, in each program.
+type closingContext struct{ closing <-chan struct{} }
+
+func (closingContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (c closingContext) Done() <-chan struct{}     { return c.closing }
+func (closingContext) Value(any) any               { return nil }
+
+// Err returns context.Canceled after the begin of Close.
+func (c closingContext) Err() error {
+	select {
+	case <-c.closing:
+		return context.Canceled
+	default:
+		return nil
+	}
 }
 
 // A searcher searches for unknown outcomes. Only its goroutine uses it.
 type searcher struct {
 	Search
-	engine *Engine
-	from   Searcher
+	engine  *Engine
+	from    Searcher
+	closing closingContext
 
 	hold   *Hold // of searchKey; nil if another process searches
 	shown  bool  // there was a Searched event since the hold began
@@ -64,8 +82,9 @@ type searcher struct {
 	open map[uint64]struct{} // the hashes of the locks with an unknown outcome, of this search
 }
 
-// run searches until ctx ends.
-func (s *searcher) run(ctx context.Context) {
+// run searches until Close begins.
+func (s *searcher) run() {
+	ctx := context.Context(s.closing)
 	defer s.leave()
 	for ctx.Err() == nil {
 		s.searchOnce(ctx)
