@@ -101,8 +101,8 @@ func valuesOf(tb testing.TB, reader *metric.ManualReader) table {
 // some is the wanted value of a series that may have any value above zero.
 const some = -1
 
-// differences returns what the values have instead of the wanted ones, with "" for none. The series
-// of outages are always there, so they count only if they are wanted.
+// differences returns what the values have instead of the wanted ones, with "" for none. Outages
+// count only if they are wanted: a test may have one by the way.
 func (v table) differences(want table) string {
 	var all []string
 	wanted := map[string]struct{}{}

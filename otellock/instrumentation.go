@@ -1,7 +1,6 @@
 package otellock
 
 import (
-	"context"
 	"fmt"
 
 	"go.opentelemetry.io/otel"
@@ -40,8 +39,6 @@ func New(opts ...Option) (*Instrumentation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: otellock.New: an instrument cannot be made: %w", err)
 	}
-	made.outageStarts.Add(context.Background(), 0)
-	made.outageActive.Add(context.Background(), 0)
 	return &Instrumentation{meter: meter, instruments: made, tracer: c.tracers.Tracer(scope), spans: c.spans, holdSpans: c.holdSpans}, nil
 }
 

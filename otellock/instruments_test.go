@@ -33,6 +33,7 @@ func everyEvent() []core.Event {
 		{Kind: core.Restored, Idempotent: true},
 		{Kind: core.OutcomeUnknown, Idempotent: true},
 		{Kind: core.Unlocked},
+		{Kind: core.Registered},
 		{Kind: core.Searched, Open: 2, Took: time.Second},
 	}
 }

@@ -70,6 +70,8 @@ func (i *Instrumentation) recordOutage(e core.Event) {
 // recordZero begins the counters that are alerted on with 0, so that a dashboard shows that nothing has
 // happened, and an increase is one from the first event on.
 func recordZero(ctx context.Context, m *instruments, s *series, idempotent bool) {
+	m.outageStarts.Add(ctx, 0)
+	m.outageActive.Add(ctx, 0)
 	m.leaseLosses.Add(ctx, 0, s.with(detail{what: CauseKey.String(causeLost)}).add...)
 	if idempotent {
 		m.attemptUnknown.Add(ctx, 0, s.plain.add...)

@@ -54,9 +54,14 @@ func (e *Engine) StartSearch(from Searcher, c Search) {
 // want the context of the caller of core.New, in each program.
 type closingContext struct{ closing <-chan struct{} }
 
-func (closingContext) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (c closingContext) Done() <-chan struct{}     { return c.closing }
-func (closingContext) Value(any) any               { return nil }
+// Deadline returns none.
+func (closingContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
+// Done is closed when Close begins.
+func (c closingContext) Done() <-chan struct{} { return c.closing }
+
+// Value returns nil.
+func (closingContext) Value(any) any { return nil }
 
 // Err returns context.Canceled after the begin of Close.
 func (c closingContext) Err() error {

@@ -56,7 +56,9 @@ func TestEachBlockCompiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Tests of the modules tests/bench, tests/otel and tests/clients check the first three, and TestExamplesAreThoseOfTheFiles the last.
-	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool { return slices.Contains([]string{"peers", "otel", "clients", "example"}, b.Prelude) })
+	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool {
+		return slices.Contains([]string{"peers", "otel", "clients", "example"}, b.Prelude)
+	})
 	preludeOf := map[string]string{"Gin": "gin", "Echo": "echo", "gRPC": "grpc", "none": "http"}
 	rows := frameworkRow.FindAllStringSubmatch(read(t, "README.md"), -1)
 	for _, row := range rows {
