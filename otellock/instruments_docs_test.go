@@ -14,7 +14,7 @@ import (
 	"github.com/reqlock/reqlock/otellock"
 )
 
-// TestDocsListTheInstruments compares the table of docs/metrics.md with what is collected.
+// TestDocsListTheInstruments compares the table of docs/observability.md with what is collected.
 func TestDocsListTheInstruments(t *testing.T) {
 	t.Parallel()
 	instruments, reader := newInstruments(t)
@@ -31,7 +31,7 @@ func TestDocsListTheInstruments(t *testing.T) {
 	for _, m := range gather(t, reader) {
 		want = append(want, m.Name+" "+m.Unit+" "+strings.Join(ownAttributes(m), " "))
 	}
-	page, err := os.ReadFile("../docs/metrics.md")
+	page, err := os.ReadFile("../docs/observability.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestDocsListTheInstruments(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("docs/metrics.md has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/observability.md has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -292,21 +292,21 @@ func checkFirstEvents(t *testing.T, p *prometheusServer) {
 	}
 }
 
-// checkDocs fails unless each metric in the second column of the table in docs/metrics.md exists.
+// checkDocs fails unless each metric in the second column of the table in docs/observability.md exists.
 func checkDocs(t *testing.T, p *prometheusServer) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "metrics.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "observability.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := regexp.MustCompile("\\| `(reqlock_\\w+)` \\|").FindAllStringSubmatch(string(page), -1)
 	if len(names) != 18 {
-		t.Errorf("docs/metrics.md has %d metrics of Prometheus", len(names))
+		t.Errorf("docs/observability.md has %d metrics of Prometheus", len(names))
 	}
 	for _, name := range names {
 		found, err := p.query(`count_over_time({__name__=~"` + name[1] + `(_count)?"}[1h])`)
 		if err != nil || len(found) == 0 {
-			t.Errorf("docs/metrics.md: there is no metric %s: %v", name[1], err)
+			t.Errorf("docs/observability.md: there is no metric %s: %v", name[1], err)
 		}
 	}
 }
