@@ -6,10 +6,13 @@ import (
 	"net"
 
 	"google.golang.org/grpc"
+
+	"github.com/reqlock/reqlock/grpclock"
 )
 
 //nolint:unused // snippets use them
 var (
 	server   *grpc.Server
 	listener net.Listener
+	methods  grpclock.Key
 )
