@@ -40,7 +40,7 @@ func (a RPCAnswer) encode() []byte {
 	return answer.EncodeReply(nil, reply)
 }
 
-// rpcAnswerOf returns a stored reply.
+// rpcAnswerOf returns a stored answer.
 func rpcAnswerOf(reply answer.Reply) RPCAnswer {
 	a := RPCAnswer{
 		Header: reply.Header, Trailer: reply.Trailer,

@@ -8,7 +8,7 @@ import (
 
 // WithCaller sets whether each lease records the code that took it, as
 // "/app/transfer.go:42 (main.transfer)". It is off if not set, because it costs some
-// microseconds for each lock. Turn it on to find the owner of a lease that is never released.
+// microseconds for each lock. Turn it on to find the holder of a lease that is never released.
 // HeldLong and Closing events, and the error of Close, contain it. For a lease of a middleware
 // it is the code that made the middleware.
 func WithCaller(on bool) Option {

@@ -10,7 +10,7 @@ import (
 
 // The kinds of error that reqlock returns. Test for them with errors.Is. The caller gets
 // them inside an *Error, which adds the cause and says when to retry. No error contains a
-// token, an owner or a raw key.
+// token or a raw key.
 var (
 	// ErrBusy says that another request holds the lock, and that the caller does not wait
 	// for it, or has waited as long as it may.

@@ -148,7 +148,7 @@ func (l *Locker) view(opts []Option) (*Locker, error) {
 // may finish: Close waits for them and for all commands that are under way, and then returns
 // nil. If there are holders, the observer receives a Closing event with their number.
 //
-// A lease that its owner never releases is renewed, and Close waits for it. So give Close a
+// A lease that its holder never releases is renewed, and Close waits for it. So give Close a
 // ctx with a deadline. Commits that go on in the background (see Attempt.Commit) have as
 // much time, or 2 s after the last holder if ctx has no deadline. If ctx ends first, Close
 // cancels the contexts of the remaining holders with ErrClosed, and leaves their keys to

@@ -32,7 +32,7 @@ var kinds = [...]EventKind{
 	engine.Outage:         Outage, // or Recovered
 }
 
-// grants maps the engine's handovers to the grants of this package.
+// grants maps the engine's hand-offs to the grants of this package.
 var grants = [...]Grant{
 	0:              0,
 	engine.Free:    GrantFree,
