@@ -29,7 +29,7 @@ func TestMistakesOfKeysAreWarnings(t *testing.T) {
 		return core.KeyOf(func(*http.Request) (string, error) { return Value(stored) }).Describe(`Get("user")`, "")
 	}
 	header := core.KeyOf(func(*http.Request) (string, error) { return Only(nil) }).Describe(`Header("x")`, `the header "x"`)
-	const unset = `Get("user") refuses requests, because no middleware has set its value: let the middleware that sets`
+	const unset = `Get("user") refuses requests, because no middleware has set its value, or the value is empty: let the middleware that sets`
 	for name, test := range map[string]struct {
 		key  key
 		want string // in the warning; "": there is none
@@ -45,7 +45,7 @@ func TestMistakesOfKeysAreWarnings(t *testing.T) {
 		"a choice of the client":     {core.First(get(nil), header), ""},
 		"a choice on purpose":        {core.First(get(nil), own("", core.ErrNoKey)), ""},
 		"another choice":             {core.First(header, get(nil)), ""},
-		"an empty key":               {own("", nil), "because it returns an empty key: return core.ErrNoKey if the client has to send the value"},
+		"an empty key":               {own("", nil), "because it returns an empty key: let it read the name that clients send, return core.ErrNoKey if the client"},
 		"an empty key of the client": {own("", nil).Describe("session()", "the cookie"), ""},
 		"ErrNoKey on purpose":        {own("", core.ErrNoKey), ""},
 		"a header":                   {header, ""},

@@ -51,7 +51,7 @@ func idempotentView[R any](
 func check[R any](n Name, middleware string, l *core.Locker, key core.Key[R]) error {
 	switch {
 	case l == nil:
-		return n.Errorf("%s needs a locker", middleware)
+		return n.Errorf("%s needs a locker, and got nil: look at the error of core.New", middleware)
 	case bridge.AboutOf(key) == nil:
 		return n.Errorf("%s needs a key", middleware)
 	}

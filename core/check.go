@@ -18,7 +18,9 @@ import (
 // short: 3 or 4 round trips, and 5 to 10 commands on each server. A short run takes and releases
 // a lock, and asks the server whether the user still has all rights. It sends no messages. A full run
 // follows at once if a short run fails, or if a server was restarted, has another role, or a cluster
-// has other masters. It also follows after an hour. Exception: without the right +info, Check does
+// has other masters. It also follows after an hour. A short run uses connections
+// of the pool, so it does not notice a new password, or a limit of clients, that only new connections
+// meet. Exception: without the right +info, Check does
 // not notice a restart or a failover if another process has checked the new server before.
 //
 // No round trip takes longer than WithCommandTimeout. If there is no reply, Check takes up to two

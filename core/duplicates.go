@@ -59,8 +59,8 @@ func (l *Locker) register(clients []redis.UniversalClient) {
 	runtime.AddCleanup(l.registration, open.vacate, places)
 	if isSecond {
 		l.settings.notify(Event{Kind: Warned, Err: fmt.Errorf("reqlock: this process has several Lockers with one redis client and the prefix %q: "+
-			"each counts as a process, and has goroutines and connections of its own: "+
-			"make one Locker for the process, and views with With", l.settings.prefix)})
+			"each counts as a process, and has goroutines and connections of its own, and their locks refuse or wait for each other within a request: "+
+			"make one Locker for the process, not one for each request, and views with With", l.settings.prefix)})
 	}
 }
 

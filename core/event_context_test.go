@@ -106,7 +106,7 @@ func TestEventsOfAnAttemptHaveItsContext(t *testing.T) {
 func TestUnknownOutcomeHasTheContextOfTheCopy(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
-	noError(t, begin(t, newLocker(t, rdb), "k").Unknown(t.Context(), nil))
+	noError(t, begin(t, newLocker(t, rdb, core.WithLogger(nil)), "k").Unknown(t.Context(), nil)) // which nobody reports
 	locks, events := observed(t, rdb, core.WithName("payments"))
 	wantError(t, errorOf(locks.Begin(traced(t.Context(), "copy"), "k", []byte("f"))), core.ErrOutcomeUnknown)
 	suite.Eventually(t, "the outcome is reported", func() bool { return len(events.of(core.OutcomeUnknown)) > 0 })

@@ -2,6 +2,8 @@ package core
 
 import (
 	"errors"
+	"fmt"
+	"path"
 	"reflect"
 	"runtime"
 	"strings"
@@ -51,10 +53,16 @@ func (e *keyPartError) Error() string {
 // Unwrap returns the error of reading the key.
 func (e *keyPartError) Unwrap() error { return e.err }
 
-// functionOf returns the name of a function without the path of its package: "main.keyOf".
+// functionOf returns the name of a function without the path of its package: "main.keyOf". That of a
+// function without a name has the place of the function: "main.routes.func3 (main.go:47)".
 func functionOf(f any) string {
-	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
-	return name[strings.LastIndexByte(name, '/')+1:]
+	at := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
+	name := at.Name()[strings.LastIndexByte(at.Name(), '/')+1:]
+	if !strings.Contains(name, ".func") {
+		return name
+	}
+	file, line := at.FileLine(at.Entry())
+	return fmt.Sprintf("%s (%s:%d)", name, path.Base(file), line)
 }
 
 // asKeyError converts an error of a key, or another error of reading a request, to an error for which

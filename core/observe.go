@@ -193,10 +193,17 @@ func (l *Locker) observeRegistered(names []string, idempotent bool) {
 		names = []string{l.settings.name}
 	}
 	for i, name := range names {
-		if !slices.Contains(names[:i], name) {
+		of := registeredName{name, idempotent}
+		if _, again := l.warned.LoadOrStore(of, nil); !again && !slices.Contains(names[:i], name) {
 			l.settings.notify(Event{Kind: Registered, Name: name, Idempotent: idempotent, Shared: l.settings.limit.IsShared()})
 		}
 	}
+}
+
+// A registeredName is a name that the observers know. A program has few.
+type registeredName struct {
+	name       string
+	idempotent bool
 }
 
 // eventOf returns an event about a request that the engine does not see.
@@ -233,6 +240,7 @@ func (l *Locker) observeRefused(ctx context.Context, key lockKey, attempt bool, 
 func observeUnlocked(ctx context.Context, l *Locker, keys []lockKey, err error) {
 	for _, key := range keys {
 		if key.Raw != "" {
+			l.engine.CountUnlocked(key.Raw)
 			l.settings.notifyFrom(ctx, l.eventOf(Unlocked, key, err))
 		}
 	}

@@ -44,7 +44,9 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 	case Refused, Replayed:
 		attrs = append(attrs, slog.Duration("waited", e.Waited))
 	case Released, Renewed, Lost, Committed, Restored, OutcomeUnknown:
-		attrs = append(attrs, slog.Duration("held", e.Held))
+		if e.Held != 0 { // in OutcomeUnknown it may be unknown
+			attrs = append(attrs, slog.Duration("held", e.Held))
+		}
 	case HeldLong:
 		attrs = append(attrs, slog.Duration("held", e.Held), slog.Bool("repeated", e.Repeated))
 	case Closing:
@@ -64,6 +66,9 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 	if e.Attempt != (AttemptID{}) {
 		attrs = append(attrs, slog.String("attempt", e.Attempt.String()), slog.Duration("age", e.Age))
 	}
+	if action := actionOf(e); action != "" {
+		extra = append(extra, slog.String("action", action))
+	}
 	if e.Ending != 0 {
 		attrs = append(attrs, slog.String("ending", e.Ending.String()))
 	}
@@ -74,6 +79,24 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 		attrs = append(attrs, slog.String("error", e.Err.Error()))
 	}
 	logger.LogAttrs(e.Context(), level, messageOf(e), append(attrs, extra...)...)
+}
+
+// actionOf says what an operator has to do about an event whose Err does not say it; "" is nothing.
+func actionOf(e Event) string {
+	var commit *commitError
+	switch {
+	case e.Kind == OutcomeUnknown && errors.As(e.Err, &commit) && commit.goesOn:
+		return "wait for the line committed late; if none comes, find out whether the request took effect, and call Resolve"
+	case e.Kind == OutcomeUnknown:
+		return "find out whether the request took effect, and call Resolve before its retention ends"
+	case isLateResult(e) && e.Err == nil:
+		return "none: the outcome is known now"
+	case e.Kind == Restored:
+		return "redis had lost the record of a running request, and has it again: check its persistence, evictions and failovers"
+	case e.Kind == Lost && errors.Is(e.Err, ErrLost) && !errors.Is(e.Err, ErrMaxHold):
+		return "another holder may have run meanwhile: redis was away, this process was paused, or the key was deleted"
+	}
+	return ""
 }
 
 // isWarning reports whether an operator should see the event. The single failures of an outage are

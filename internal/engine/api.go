@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
@@ -176,12 +175,15 @@ func (e *Event) isUrgent() bool {
 	case Lost, HeldLong, Restored, OutcomeUnknown, Closing, Warned, Outage:
 		return true
 	case Refused:
-		var refusal *Refusal
-		return errors.As(e.Err, &refusal) && refusal.Reason == Unavailable
+		refusal, ok := e.Err.(*Refusal) //nolint:errorlint // errors.As allocates, for each busy key
+		return ok && refusal.Reason == Unavailable
 	case Acquired, Waiting, Released, Renewed, Replayed, Committed, Searched:
 	}
 	return e.Err != nil || e.Repeated
 }
+
+// CountUnlocked says that a caller for the key, which was refused, runs without the lock.
+func (e *Engine) CountUnlocked(key string) { e.store.CountUnlocked(key) }
 
 // onOutage reports the begin or the end of an outage to the owner.
 func (e *Engine) onOutage(outage store.Outage) {

@@ -94,7 +94,7 @@ func New(s store.Store, c Config) *Engine {
 	if e.hooks.Observe != nil {
 		s.OnOutage(e.onOutage)
 	}
-	if e.failFast > 0 {
+	if e.failFast > 0 || e.hooks.Observe != nil {
 		s.Watch()
 	}
 	return e

@@ -31,8 +31,8 @@ func TestNewCallersAreRefusedAtOnceInAnOutage(t *testing.T) {
 			}
 			synctest.Wait()
 			checkNoQueue(t, e)
-			if refused := s.refused[false]; refused != 1 || s.refused[true] != 0 {
-				t.Errorf("%d callers are counted as refused by the outage", refused)
+			if s.refused != 2 {
+				t.Errorf("%d callers are counted as refused by the outage", s.refused)
 			}
 			s.setDown(false)
 			release(t, hold(t, e, request(0)))

@@ -30,7 +30,7 @@ type fakeStore struct {
 	nextUnsure       bool          // the next release is answered only when it is sent twice
 	inline           bool          // answer inline also when that takes long
 	unserved         time.Time     // the result of Unserved, with errDown
-	refused          map[bool]int  // calls of CountRefused
+	refused          int           // calls of CountRefused
 	hint             func(key, token string)
 	lateGrant        func(key, token string)
 }
@@ -159,14 +159,14 @@ func (s *fakeStore) OnWarning(func(error)) {}
 
 func (s *fakeStore) OnOutage(func(store.Outage)) {}
 
-func (s *fakeStore) CountRefused(_ string, runsUnlocked bool) {
+func (s *fakeStore) CountRefused(string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refused == nil {
-		s.refused = make(map[bool]int)
-	}
-	s.refused[runsUnlocked]++
+	s.refused++
+	return true
 }
+
+func (s *fakeStore) CountUnlocked(string) {}
 
 func (s *fakeStore) Watch() {}
 

@@ -57,7 +57,11 @@ func (v *votingStore) OnWarning(func(error)) {}
 
 func (v *votingStore) OnOutage(func(store.Outage)) {}
 
-func (v *votingStore) CountRefused(string, bool) {}
+func (v *votingStore) CountRefused(string) bool { return false }
+
+func (v *votingStore) CountUnlocked(string) {}
+
+func (v *votingStore) Watch() {}
 
 func (v *votingStore) Close(context.Context) error { return nil }
 

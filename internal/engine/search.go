@@ -90,6 +90,7 @@ type searcher struct {
 // run searches until Close begins.
 func (s *searcher) run() {
 	ctx := context.Context(s.closing)
+	defer s.showNone()
 	defer s.leave()
 	for ctx.Err() == nil {
 		s.searchOnce(ctx)
@@ -119,7 +120,9 @@ func (s *searcher) searchOnce(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		if !s.failed {
+		var refusal *Refusal
+		isOutage := store.IsOutage(err) || errors.As(err, &refusal) && store.IsOutage(refusal.Fault) // which is reported
+		if !s.failed && !isOutage {
 			s.failed = true
 			s.engine.onWarning(fmt.Errorf("reqlock: a search for unknown outcomes has failed, and is tried again: %w", err))
 		}
@@ -144,7 +147,7 @@ func (s *searcher) enter(ctx context.Context) error {
 	case err == nil:
 		s.hold = hold
 	case errors.As(err, &refusal) && refusal.Reason == Busy:
-		s.failed = false
+		s.showNone()
 		return nil
 	case errors.As(err, &refusal) && refusal.Reason == ClosedDown:
 		return nil
@@ -152,13 +155,19 @@ func (s *searcher) enter(ctx context.Context) error {
 	return err
 }
 
-// leave gives up the lease. The last Searched event of the process says that it counts no longer.
+// leave gives up the lease.
 func (s *searcher) leave() {
 	if s.hold == nil {
 		return
 	}
 	_, _ = s.hold.Release(context.Background())
-	if s.hold = nil; s.shown {
+	s.hold = nil
+}
+
+// showNone reports that this process counts no longer, if it did. A lease that an outage has ended is
+// no reason: no other process counts then.
+func (s *searcher) showNone() {
+	if s.shown {
 		s.shown = false
 		s.engine.observeLater(queuedEvent{Event: Event{Kind: Searched}})
 	}

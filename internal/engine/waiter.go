@@ -48,8 +48,10 @@ func (w *waiter) observeOutcome(begun time.Time, refusal *Refusal) {
 		event.Kind = Replayed
 	default:
 		event.Kind, event.Err = Refused, refusal
-		if store.IsOutage(refusal.Fault) {
-			h.engine.store.CountRefused(h.request.Key, h.request.FailOpen && h.request.Attempt == nil)
+		if refusal.Reason == Unavailable && refusal.Fault != nil && h.request.Key != searchKey && h.engine.store.CountRefused(h.request.Key) {
+			part := *refusal
+			part.Fault = &store.Fault{Outage: true, Err: refusal.Fault}
+			event.Err = &part
 		}
 	}
 	h.engine.observe(event.of(h))

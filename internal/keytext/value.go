@@ -32,7 +32,7 @@ func Value(v any) (string, error) {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return strconv.FormatUint(rv.Uint(), 10), nil
 	default:
-		return "", wrongType(fmt.Sprintf("a value of type %T is no key", v))
+		return "", wrongType(fmt.Sprintf("a value of type %T is no key", v), "set a string or an integer, or read the value with GetAs or ContextValueAs")
 	}
 }
 
@@ -45,7 +45,7 @@ func As[T any](v any, get func(T) string) (string, error) {
 	}
 	t, ok := v.(T)
 	if !ok {
-		return "", wrongType(fmt.Sprintf("a value of type %T, not %v", v, reflect.TypeFor[T]()))
+		return "", wrongType(fmt.Sprintf("the value is a %T, and the key reads a %v", v, reflect.TypeFor[T]()), "use the type that the middleware sets")
 	}
 	return stored(get(t))
 }
@@ -59,8 +59,8 @@ func stored(s string) (string, error) {
 }
 
 // wrongType returns the kind.ErrInvalidKey of a value that has a type without a key.
-func wrongType(cause string) error {
-	return kind.Mistake{Kind: kind.ErrInvalidKey, Cause: cause, Fix: "set a string or an integer, or read the value with GetAs or ContextValueAs"}
+func wrongType(cause, fix string) error {
+	return kind.Mistake{Kind: kind.ErrInvalidKey, Cause: cause, Fix: fix}
 }
 
 // isNil reports whether v is nil, or a nil pointer, slice, map, func or channel: a method

@@ -11,13 +11,13 @@ type Mistake struct {
 var (
 	// ErrUnset says that the program has not stored the value that a key reads.
 	ErrUnset error = Mistake{
-		ErrNoKey, "no middleware has set its value",
-		"let the middleware that sets the value run before this one, and use the same name in both",
+		ErrNoKey, "no middleware has set its value, or the value is empty",
+		"let the middleware that sets the value run before this one, and use a name that is equal in both, also in its type",
 	}
 	// ErrEmpty says that a function of the program has returned an empty key.
 	ErrEmpty error = Mistake{
 		ErrNoKey, "it returns an empty key",
-		"return core.ErrNoKey if the client has to send the value, or core.ErrSkip if such a request needs no lock",
+		"let it read the name that clients send, return core.ErrNoKey if the client has to send the value, or core.ErrSkip if such a request needs no lock",
 	}
 )
 

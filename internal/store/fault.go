@@ -20,6 +20,9 @@ type Fault struct {
 
 // IsOutage reports whether an error is a Fault of an outage, or wraps one.
 func IsOutage(err error) bool {
+	if err == nil {
+		return false // without an allocation
+	}
 	var fault *Fault
 	return errors.As(err, &fault) && fault.Outage
 }

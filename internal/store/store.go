@@ -151,9 +151,11 @@ type Store interface {
 	// when it ends. It must be called before the first transition, and the function must not
 	// block, nor call the store.
 	OnOutage(func(Outage))
-	// CountRefused counts a caller for the key that was refused with a Fault of an outage, or
-	// that runs without the lock because of it. It does no I/O.
-	CountRefused(key string, runsUnlocked bool)
+	// CountRefused counts a caller for the key that was refused because of an outage of its server.
+	// It reports false if there is no outage. CountUnlocked says that a counted caller runs without
+	// the lock. Both do no I/O.
+	CountRefused(key string) (counted bool)
+	CountUnlocked(key string)
 	// Watch makes the store record what Unserved returns. It must be called before the first
 	// transition.
 	Watch()

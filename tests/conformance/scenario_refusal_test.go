@@ -62,7 +62,7 @@ func refusals() []refusal {
 		},
 		{
 			name: "no_key: it is empty", lock: lock{keys: []key{given("", nil)}},
-			want: refused(core.ErrNoKey, 0), warned: "refuses requests, because it returns an empty key: return core.ErrNoKey",
+			want: refused(core.ErrNoKey, 0), warned: "refuses requests, because it returns an empty key: let it read",
 		},
 		{
 			name: "no_key: the application says so", lock: lock{keys: []key{given("", core.ErrNoKey)}},

@@ -117,11 +117,15 @@ func IsUnserved(err error) bool {
 }
 
 // refusing lists the prefixes of errors that a server sends to all clients, or to all with the same
-// options, until somebody changes the server or the options.
-var refusing = [...]string{
-	"NOAUTH ", "WRONGPASS ", "NOPERM ", "DENIED ", "ERR invalid password", "ERR AUTH ", "ERR DB index is out of range",
-	"OOM ", "MISCONF ", "NOREPLICAS ", "ERR This instance has cluster support disabled", "ERR unknown command",
-}
+// options, until somebody changes the server or the options. partial lists those for a part of the
+// commands only.
+var (
+	refusing = [...]string{
+		"NOAUTH ", "ERR Protocol error: unauthenticated ", "WRONGPASS ", "DENIED ", "ERR invalid password", "ERR AUTH ",
+		"ERR DB index is out of range", "ERR This instance has cluster support disabled",
+	}
+	partial = [...]string{"NOPERM ", "OOM ", "MISCONF ", "NOREPLICAS ", "ERR unknown command"}
+)
 
 // IsOutage reports whether an error says that calls of other keys fail, too: there is no reply, too
 // few replicas have acknowledged the call, or the server refuses all calls. The other errors are
@@ -132,8 +136,14 @@ func IsOutage(err error) bool {
 	if IsLost(err) {
 		return !errors.As(err, &unexpected) && !IsAnswered(err)
 	}
+	return hasPrefix(err.Error(), unserved[:]) || hasPrefix(err.Error(), refusing[:]) || IsPartial(err)
+}
+
+// IsPartial reports whether an error is that of an outage for a part of the commands: the server
+// serves the others.
+func IsPartial(err error) bool {
 	text := err.Error()
-	return hasPrefix(text, unserved[:]) || hasPrefix(text, refusing[:]) || strings.HasPrefix(text, "ERR ") && refusedInScript.MatchString(text)
+	return !IsLost(err) && (hasPrefix(text, partial[:]) || strings.HasPrefix(text, "ERR ") && refusedInScript.MatchString(text))
 }
 
 // refusedInScript matches the errors of scripts whose commands the server does not have, or refuses

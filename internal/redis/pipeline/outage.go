@@ -12,23 +12,31 @@ import (
 	"github.com/reqlock/reqlock/internal/store"
 )
 
-// outageQuiet is how long no call may fail before an outage is over. While a server recovers, and
-// while it accepts some commands only, calls fail between others that succeed.
-const outageQuiet = time.Second
+// outageQuiet is how long no call may fail before an outage is over. While a server recovers, calls
+// fail between others that succeed. If an outage begins again within maxOutageQuiet after another
+// one, its quiet time is twice as long, up to maxOutageQuiet, so that a server that fails now and
+// then causes few reports.
+const (
+	outageQuiet    = time.Second
+	maxOutageQuiet = time.Minute
+)
 
 // An outage is the time in which calls to a server fail for a reason that is none of the single
 // call: see command.IsOutage. It begins with the first call that fails. A send that fails and
 // succeeds when it is sent again is no outage. It ends with the first success after which no call
-// fails for outageQuiet.
+// fails for the quiet time. If the server has refused a part of the commands, as without memory,
+// only a success on the same lane counts: the commands of other lanes go on.
 type outage struct {
 	pipeline *Pipeline
 	open     atomic.Bool // since is set
 
-	mu     sync.Mutex
-	server string    // named when the outage began
-	since  time.Time // zero if there is none
-	served time.Time // the first success since the last failure; zero if there is none
-	counts store.Outage
+	mu      sync.Mutex
+	since   time.Time          // zero if there is none
+	served  time.Time          // the success that may end it; zero if there is none
+	refused map[*lane]struct{} // the lanes whose last call was refused in part
+	quiet   time.Duration      // of this outage, or of the last one
+	ended   time.Time          // when the last one ended
+	counts  store.Outage
 }
 
 // noteSettled notes the failure of a call. The callers have locked the lane.
@@ -38,7 +46,7 @@ func (l *lane) noteSettled(c *Call, r Reply) {
 		why = r.Unconfirmed
 	}
 	if why != nil && command.IsOutage(why) {
-		l.health.outage.fail(c.Begun, why, l.health.server)
+		l.health.outage.fail(l, c.Begun, why, r.Unconfirmed != nil || command.IsPartial(why))
 	}
 }
 
@@ -49,7 +57,7 @@ func (l *lane) noteSuccess(b *batch, now time.Time) {
 	}
 	for _, s := range b.sends {
 		if (s.reply.Err == nil || !command.IsOutage(s.reply.Err)) && s.reply.Unconfirmed == nil {
-			l.health.outage.succeed(now)
+			l.health.outage.succeed(l, now)
 			return
 		}
 	}
@@ -57,29 +65,45 @@ func (l *lane) noteSuccess(b *batch, now time.Time) {
 
 // fail notes that a call has failed which began at a time. A call that began before the server
 // recovered says nothing new.
-func (o *outage) fail(begun time.Time, why error, server topology.Server) {
+func (o *outage) fail(l *lane, begun time.Time, why error, partial bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.since.IsZero():
-		o.server, o.since, o.served = serverName(server, o.pipeline.rdb), begun, time.Time{}
-		o.counts = store.Outage{Server: o.server, Err: command.Sanitize(why)}
-		o.open.Store(true)
-		o.pipeline.reportOutage(o.counts)
+		o.begin(begun, serverName(l.health.server, o.pipeline.rdb), why)
 	case begun.After(o.served):
 		o.served = time.Time{}
+	default:
+		return
+	}
+	if partial {
+		o.refused[l] = struct{}{}
 	}
 }
 
-// succeed notes that a command has succeeded.
-func (o *outage) succeed(now time.Time) {
+// begin begins an outage. The caller has locked mu.
+func (o *outage) begin(at time.Time, server string, why error) {
+	if o.quiet == 0 || at.Sub(o.ended) > maxOutageQuiet {
+		o.quiet = outageQuiet
+	} else {
+		o.quiet = min(2*o.quiet, maxOutageQuiet)
+	}
+	o.since, o.served, o.refused = at, time.Time{}, make(map[*lane]struct{})
+	o.counts = store.Outage{Server: server, Err: command.Sanitize(why)}
+	o.open.Store(true)
+	o.pipeline.reportOutage(o.counts)
+}
+
+// succeed notes that a command of the lane has succeeded.
+func (o *outage) succeed(l *lane, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.since.IsZero() || !o.served.IsZero() {
+	delete(o.refused, l)
+	if o.since.IsZero() || !o.served.IsZero() || len(o.refused) > 0 {
 		return
 	}
 	o.served = now
-	time.AfterFunc(outageQuiet, func() { o.end(now) })
+	time.AfterFunc(o.quiet, func() { o.end(now) })
 }
 
 // end ends the outage if no call has failed since the success at this time.
@@ -92,23 +116,21 @@ func (o *outage) end(served time.Time) {
 		return
 	}
 	o.counts.Lasted = max(served.Sub(o.since), 1) // 0 would be one that lasts
-	o.since = time.Time{}
+	o.since, o.ended = time.Time{}, time.Now()
 	o.open.Store(false)
 	o.pipeline.reportOutage(o.counts)
 }
 
-// count counts a caller that was refused because of the outage, if there is one.
-func (o *outage) count(runsUnlocked bool) {
+// count changes the numbers of callers, if there is an outage.
+func (o *outage) count(refused, unlocked int) (counted bool) {
 	if !o.open.Load() {
-		return
+		return false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if runsUnlocked {
-		o.counts.Unlocked++
-	} else {
-		o.counts.Refused++
-	}
+	o.counts.Refused += refused
+	o.counts.Unlocked += unlocked
+	return true
 }
 
 // serverName returns what an operator calls a server: its address, or what the client leads to
@@ -134,9 +156,13 @@ const sentinelAddr = "FailoverClient"
 // the first call of Do.
 func (p *Pipeline) OnOutage(report func(store.Outage)) { p.reportOutage = report }
 
-// CountRefused counts a caller that the failure of a call for the key has refused: see store.Store.
-func (p *Pipeline) CountRefused(key []byte, runsUnlocked bool) {
-	if l := p.knownLanesOf(key); l != nil {
-		l.health.outage.count(runsUnlocked)
-	}
+// CountRefused counts a caller for the key that an outage has refused: see store.Store.
+func (p *Pipeline) CountRefused(key []byte) (counted bool) { return p.countOutage(key, 1, 0) }
+
+// CountUnlocked says that a counted caller runs without the lock: see store.Store.
+func (p *Pipeline) CountUnlocked(key []byte) { p.countOutage(key, -1, 1) }
+
+func (p *Pipeline) countOutage(key []byte, refused, unlocked int) (counted bool) {
+	l := p.knownLanesOf(key)
+	return l != nil && l.health.outage.count(refused, unlocked)
 }

@@ -55,7 +55,7 @@ func TestOutageIsReportedAtItsBeginAndAtItsEnd(t *testing.T) {
 			f.gets(noAuth)
 			time.Sleep(time.Second)
 			f.gets("ok")
-			f.health.outage.fail(begun, errBroken, nil)
+			f.health.outage.fail(&f.acquires, begun, errBroken, false)
 		}, []time.Duration{0, time.Second}},
 		"a call fails soon after another has succeeded": {func(f *fake) {
 			f.gets(noAuth)
@@ -71,6 +71,21 @@ func TestOutageIsReportedAtItsBeginAndAtItsEnd(t *testing.T) {
 			time.Sleep(2 * outageQuiet)
 			f.gets(noAuth)
 		}, []time.Duration{0, 1, 0}},
+		"the server fails now and then": {func(f *fake) {
+			for range 10 {
+				f.gets(errBroken, errBroken)
+				f.gets("ok")
+				time.Sleep(10 * time.Second)
+			}
+		}, []time.Duration{0, 1, 0, 1, 0, 1, 0, 1, 0, 50 * time.Second}}, // quiet for 1, 2, 4, 8 and 16 s
+		"only a lane that was refused in part ends it": {func(f *fake) {
+			f.gets(storetest.ServerError("OOM command not allowed"))
+			c := f.call("c", time.Second)
+			f.Do(&c.Call, Release)
+			await(f, "a batch", f.batches).reply("ok")
+			time.Sleep(time.Minute)
+			f.gets("ok")
+		}, []time.Duration{0, time.Minute}},
 		"an error about one key": {func(f *fake) { f.gets(storetest.ServerError("WRONGTYPE ...")) }, nil},
 		"closed":                 {func(f *fake) { f.gets(noAuth); f.gets("ok"); f.Close() }, []time.Duration{0}},
 	} {
@@ -99,11 +114,12 @@ func TestOutageCountsItsCallers(t *testing.T) {
 	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
 		var last store.Outage
 		f.OnOutage(func(o store.Outage) { last = o })
-		f.CountRefused([]byte("c"), false) // before it
+		f.CountRefused([]byte("c")) // before it
 		f.gets(storetest.ServerError("NOAUTH Authentication required."))
-		f.CountRefused([]byte("c"), false)
-		f.CountRefused([]byte("c"), false)
-		f.CountRefused([]byte("c"), true)
+		f.CountRefused([]byte("c"))
+		f.CountRefused([]byte("c"))
+		f.CountRefused([]byte("c"))
+		f.CountUnlocked([]byte("c"))
 		f.gets("ok")
 		time.Sleep(time.Minute)
 		if last.Refused != 2 || last.Unlocked != 1 || last.Lasted == 0 {

@@ -97,7 +97,9 @@ func (f *fake) OnWarning(func(error)) {}
 
 func (f *fake) OnOutage(func(store.Outage)) {}
 
-func (f *fake) CountRefused(string, bool) {}
+func (f *fake) CountRefused(string) bool { return false }
+
+func (f *fake) CountUnlocked(string) {}
 
 func (f *fake) Watch() { f.watched = true }
 

@@ -24,7 +24,8 @@ type server interface {
 	OnLateGrant(lateGrant func(key, token string))
 	OnWarning(warning func(error))
 	OnOutage(outage func(store.Outage))
-	CountRefused(key string, runsUnlocked bool)
+	CountRefused(key string) (counted bool)
+	CountUnlocked(key string)
 	Watch()
 	Unserved(key string) (since time.Time, why error)
 	Close(ctx context.Context) error
@@ -183,9 +184,17 @@ func (s *Store) OnOutage(outage func(store.Outage)) {
 }
 
 // CountRefused counts the caller for each server that has an outage.
-func (s *Store) CountRefused(key string, runsUnlocked bool) {
+func (s *Store) CountRefused(key string) (counted bool) {
 	for _, one := range s.servers {
-		one.CountRefused(key, runsUnlocked)
+		counted = one.CountRefused(key) || counted
+	}
+	return counted
+}
+
+// CountUnlocked says so for each server that has an outage.
+func (s *Store) CountUnlocked(key string) {
+	for _, one := range s.servers {
+		one.CountUnlocked(key)
 	}
 }
 

@@ -76,7 +76,7 @@ func (c *Check) advice(err error) string {
 		return "reqlock gets no connection from the pool of the redis client (" + err.Error() + "), because other commands of this program, " +
 			"such as blocking ones, use all of them, or because redis does not answer: give the Locker a client of its own, or raise PoolSize"
 	case errors.Is(err, command.ErrNoReply):
-		return "redis does not answer within the command timeout: check its address, its load and the network, " +
+		return "redis does not answer within the command timeout: check that it runs, its address, its load and the network, " +
 			"use TLS on both sides or on neither, or raise WithCommandTimeout"
 	case errors.Is(err, redis.ErrClosed):
 		return "the redis client is closed: close it after the Locker"
@@ -88,7 +88,7 @@ func (c *Check) advice(err error) string {
 	case command.IsUnsent(err):
 		return "redis cannot be reached (" + err.Error() + "): check the address in the client's options, and that redis runs"
 	default:
-		return "the connection to redis fails (" + err.Error() + "): check the network, and whether the server requires TLS"
+		return "the connection to redis fails (" + err.Error() + "): check that redis runs, that the address is that of redis, the network, and whether the server requires TLS"
 	}
 }
 
@@ -112,6 +112,7 @@ func isTLS(err error) bool {
 
 // advices has the texts for error replies, by the prefix of the reply.
 var advices = [...]struct{ prefix, advice string }{
+	{"ERR Protocol error: unauthenticated", "redis requires a password: set Password in the client's options, and Username for a user of its ACL"},
 	{"NOAUTH", "redis requires a password: set Password in the client's options, and Username for a user of its ACL"},
 	{"WRONGPASS", "redis refuses the user or the password: set Username and Password in the client's options to those of an enabled user"},
 	{"ERR invalid password", "redis refuses the password: set Password in the client's options"},

@@ -49,9 +49,9 @@ func (s *Store) Search(ctx context.Context, bound time.Duration, found func([]st
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, os.ErrDeadlineExceeded) && !command.IsUnsent(err):
-		return command.ErrNoReply // without the addresses in the text
+		return command.NewFault(command.ErrNoReply, false) // without the addresses in the text
 	default:
-		return command.Sanitize(err)
+		return command.NewFault(err, false)
 	}
 }
 

@@ -106,9 +106,12 @@ func (s *Store) OnWarning(warning func(error)) { s.warning = warning }
 func (s *Store) OnOutage(outage func(store.Outage)) { s.pipeline.OnOutage(outage) }
 
 // CountRefused counts a caller that an outage has refused: see store.Store.
-func (s *Store) CountRefused(key string, runsUnlocked bool) {
-	s.pipeline.CountRefused(s.names.AppendLock(nil, key), runsUnlocked)
+func (s *Store) CountRefused(key string) (counted bool) {
+	return s.pipeline.CountRefused(s.names.AppendLock(nil, key))
 }
+
+// CountUnlocked says that a counted caller runs without the lock: see store.Store.
+func (s *Store) CountUnlocked(key string) { s.pipeline.CountUnlocked(s.names.AppendLock(nil, key)) }
 
 // Listen subscribes this process to hints for the key until stop is called. The keys of a
 // Store share one subscription; in a cluster, the keys of a master do. ready is closed once
