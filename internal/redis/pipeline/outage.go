@@ -29,6 +29,7 @@ const (
 type outage struct {
 	pipeline *Pipeline
 	open     atomic.Bool // since is set
+	counting atomic.Bool // counts has callers; or open
 
 	mu      sync.Mutex
 	since   time.Time          // zero if there is none
@@ -36,7 +37,7 @@ type outage struct {
 	refused map[*lane]struct{} // the lanes whose last call was refused in part
 	quiet   time.Duration      // of this outage, or of the last one
 	ended   time.Time          // when the last one ended
-	counts  store.Outage
+	counts  store.Outage       // before the outage, the callers since the last success
 }
 
 // noteSettled notes the failure of a call. The callers have locked the lane.
@@ -52,7 +53,7 @@ func (l *lane) noteSettled(c *Call, r Reply) {
 
 // noteSuccess ends the outage soon if a command of the batch has succeeded.
 func (l *lane) noteSuccess(b *batch, now time.Time) {
-	if !l.health.outage.open.Load() {
+	if !l.health.outage.counting.Load() {
 		return
 	}
 	for _, s := range b.sends {
@@ -89,8 +90,9 @@ func (o *outage) begin(at time.Time, server string, why error) {
 		o.quiet = min(2*o.quiet, maxOutageQuiet)
 	}
 	o.since, o.served, o.refused = at, time.Time{}, make(map[*lane]struct{})
-	o.counts = store.Outage{Server: server, Err: command.Sanitize(why)}
+	o.counts.Server, o.counts.Err = server, command.Sanitize(why)
 	o.open.Store(true)
+	o.counting.Store(true)
 	o.pipeline.reportOutage(o.counts)
 }
 
@@ -99,7 +101,12 @@ func (o *outage) succeed(l *lane, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.refused, l)
-	if o.since.IsZero() || !o.served.IsZero() || len(o.refused) > 0 {
+	if o.since.IsZero() {
+		o.counts = store.Outage{}
+		o.counting.Store(false)
+		return
+	}
+	if !o.served.IsZero() || len(o.refused) > 0 {
 		return
 	}
 	o.served = now
@@ -119,18 +126,19 @@ func (o *outage) end(served time.Time) {
 	o.since, o.ended = time.Time{}, time.Now()
 	o.open.Store(false)
 	o.pipeline.reportOutage(o.counts)
+	o.counts = store.Outage{}
+	o.counting.Store(false)
 }
 
-// count changes the numbers of callers, if there is an outage.
-func (o *outage) count(refused, unlocked int) (counted bool) {
-	if !o.open.Load() {
-		return false
-	}
+// count changes the numbers of callers. It reports whether there is an outage. A caller may wait for
+// less time than a command takes, and then the outage begins after it.
+func (o *outage) count(refused, unlocked int) (isOpen bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.counting.Store(true)
 	o.counts.Refused += refused
 	o.counts.Unlocked += unlocked
-	return true
+	return !o.since.IsZero()
 }
 
 // serverName returns what an operator calls a server: its address, or what the client leads to

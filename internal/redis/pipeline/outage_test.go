@@ -114,7 +114,9 @@ func TestOutageCountsItsCallers(t *testing.T) {
 	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
 		var last store.Outage
 		f.OnOutage(func(o store.Outage) { last = o })
-		f.CountRefused([]byte("c")) // before it
+		f.CountRefused([]byte("c"))
+		f.gets("ok")                // so that caller had another reason
+		f.CountRefused([]byte("c")) // its wait was shorter than a command
 		f.gets(storetest.ServerError("NOAUTH Authentication required."))
 		f.CountRefused([]byte("c"))
 		f.CountRefused([]byte("c"))
@@ -122,7 +124,7 @@ func TestOutageCountsItsCallers(t *testing.T) {
 		f.CountUnlocked([]byte("c"))
 		f.gets("ok")
 		time.Sleep(time.Minute)
-		if last.Refused != 2 || last.Unlocked != 1 || last.Lasted == 0 {
+		if last.Refused != 3 || last.Unlocked != 1 || last.Lasted == 0 {
 			t.Errorf("%+v", last)
 		}
 	})
