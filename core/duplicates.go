@@ -37,7 +37,10 @@ type occupancy struct {
 }
 
 // A registration stands for a Locker and all its views. Only they keep it from being collected.
-type registration struct{ isClosed atomic.Bool }
+type registration struct {
+	isClosed atomic.Bool
+	_        *byte // without a pointer it may share a block of memory with what is never collected
+}
 
 // register registers the clients of a new Locker. The first Locker that finds another one with a
 // client and its prefix sends a Warned event.

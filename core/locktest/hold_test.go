@@ -144,7 +144,7 @@ func TestImpossibleCallsFailTheTest(t *testing.T) {
 		},
 		"hold no key": {
 			func(_ testing.TB, l *locktest.Locks) { locktest.HoldFor(l, noKey, request{}) },
-			`locktest: the key to hold: reqlock: no key: locktest_test.TestImpossibleCallsFailTheTest.func1 is empty`,
+			`locktest: the key to hold: reqlock: no key: locktest_test.TestImpossibleCallsFailTheTest.func1 (hold_test.go:117) is empty`,
 		},
 		"hold for a request that takes no lock": {
 			func(_ testing.TB, l *locktest.Locks) { locktest.HoldFor(l, skip, request{}) },
