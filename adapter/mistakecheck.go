@@ -59,7 +59,7 @@ type failing struct{ call, code string }
 // Warning is that of a mistake.
 func (m failing) Warning(string) string {
 	return cmp.Or(m.call, "the fingerprint") + " refuses requests with " + m.code + ", because it fails with an error of its own: " +
-		"the Refused events have the error. Return core.ErrNoKey or core.ErrInvalidKey if the client can mend the request"
+		"core.SlogObserver logs it, at debug level. Return core.ErrNoKey or core.ErrInvalidKey if the client can mend the request"
 }
 
 // A nested is an idempotent middleware inside another one for the same key.

@@ -50,7 +50,7 @@ func TestMistakesOfKeysAreWarnings(t *testing.T) {
 		"ErrNoKey on purpose":        {own("", core.ErrNoKey), ""},
 		"a header":                   {header, ""},
 		"a malformed value":          {get("secret\n"), ""},
-		"an error":                   {own("", errors.New("secret")), "with key_error, because it fails with an error of its own: the Refused events have the error"},
+		"an error":                   {own("", errors.New("secret")), "with key_error, because it fails with an error of its own: core.SlogObserver logs it"},
 		"an error of the client":     {own("", failure(403)), ""},
 		"an outage":                  {own("", failure(503)), "with key_error"},
 	} {
