@@ -96,6 +96,7 @@ func TestOutageIsReportedAtItsBeginAndAtItsEnd(t *testing.T) {
 				f.OnOutage(func(o store.Outage) { reports = append(reports, o) })
 				test.happens(f)
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				for i, o := range reports {
 					if i >= len(test.lasted) || o.Lasted != test.lasted[i] || o.Server != "10.0.0.1:6379" || o.Err == nil {
 						t.Errorf("report %d: %+v", i, o)
@@ -124,6 +125,7 @@ func TestOutageCountsItsCallers(t *testing.T) {
 		f.CountUnlocked([]byte("c"))
 		f.gets("ok")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if last.Refused != 3 || last.Unlocked != 1 || last.Lasted == 0 {
 			t.Errorf("%+v", last)
 		}
