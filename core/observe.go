@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/reqlock/reqlock/internal/bridge"
@@ -192,9 +191,8 @@ func (l *Locker) observeRegistered(names []string, idempotent bool) {
 	if len(names) == 0 || l.settings.name != "" {
 		names = []string{l.settings.name}
 	}
-	for i, name := range names {
-		of := registeredName{name, idempotent}
-		if _, again := l.warned.LoadOrStore(of, nil); !again && !slices.Contains(names[:i], name) {
+	for _, name := range names {
+		if _, again := l.warned.LoadOrStore(registeredName{name, idempotent}, nil); !again {
 			l.settings.notify(Event{Kind: Registered, Name: name, Idempotent: idempotent, Shared: l.settings.limit.IsShared()})
 		}
 	}

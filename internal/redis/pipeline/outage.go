@@ -28,8 +28,7 @@ const (
 // only a success on the same lane counts: the commands of other lanes go on.
 type outage struct {
 	pipeline *Pipeline
-	open     atomic.Bool // since is set
-	counting atomic.Bool // counts has callers; or open
+	counting atomic.Bool // there is an outage, or counts has callers
 
 	mu      sync.Mutex
 	since   time.Time          // zero if there is none
@@ -91,7 +90,6 @@ func (o *outage) begin(at time.Time, server string, why error) {
 	}
 	o.since, o.served, o.refused = at, time.Time{}, make(map[*lane]struct{})
 	o.counts.Server, o.counts.Err = server, command.Sanitize(why)
-	o.open.Store(true)
 	o.counting.Store(true)
 	o.pipeline.reportOutage(o.counts)
 }
@@ -124,7 +122,6 @@ func (o *outage) end(served time.Time) {
 	}
 	o.counts.Lasted = max(served.Sub(o.since), 1) // 0 would be one that lasts
 	o.since, o.ended = time.Time{}, time.Now()
-	o.open.Store(false)
 	o.pipeline.reportOutage(o.counts)
 	o.counts = store.Outage{}
 	o.counting.Store(false)
