@@ -35,7 +35,7 @@ func newLogged(t *testing.T, rdb redis.UniversalClient, log *logBuffer, opts ...
 func TestOutageHasTwoLines(t *testing.T) {
 	t.Parallel()
 	server, log := redistest.Start(t), &logBuffer{}
-	locks := newLogged(t, server.Client(t, deadlines), log)
+	locks := newLogged(t, server.Client(t, deadlines), log, core.WithCommandTimeout(time.Second))
 	attempt := begin(t, locks, "payment")
 	held := lock(t, locks, "held")
 	server.Kill()
@@ -50,7 +50,7 @@ func TestOutageHasTwoLines(t *testing.T) {
 	for range 8 {
 		wantError(t, <-refused, core.ErrUnavailable)
 	}
-	open := locks.With(core.WithFailOpen(true), core.WithWait(4*time.Second)) // longer than a command
+	open := locks.With(core.WithFailOpen(true), core.WithWait(2*time.Second)) // longer than a command
 	noError(t, open.Do(t.Context(), "k", func(context.Context) error { return nil }))
 	_ = held.Release(t.Context())
 	wantError(t, attempt.Commit(t.Context(), []byte("done")), core.ErrUnavailable)

@@ -38,8 +38,6 @@ type replacement struct {
 	timeout time.Duration
 	// states are the states of locks that 0, 1 and 2 replicas had to acknowledge.
 	states []lockState
-	// isFast is true if the fast tier has it.
-	isFast bool
 }
 
 func killMaster(master, _, _ *redistest.Server) []*redistest.Server {
@@ -50,7 +48,7 @@ var replacements = map[string]replacement{
 	"neither replica has the locks": {
 		before:  func(master, _, _ *redistest.Server) { master.RefuseReplicas(true) },
 		victims: killMaster, timeout: 100 * time.Millisecond,
-		states: []lockState{grantedTwice, refused, refused}, isFast: true,
+		states: []lockState{grantedTwice, refused, refused},
 	},
 	// Replicas mostly have a lock that they need not acknowledge, without a guarantee.
 	"both replicas have the locks": {
@@ -97,8 +95,8 @@ func TestLocksGrantedTwiceAfterFailover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rounds := failovers(t)
-			if !r.isFast && os.Getenv(failoversEnv) == "" {
-				suite.Full(t, "is one of all ways in which replicas have the locks")
+			if os.Getenv(failoversEnv) == "" {
+				suite.Full(t, "replaces a master, and waits for a TTL")
 			}
 			d := &deployment{sentinels: redistest.StartSentinel(t)}
 			counts := make([]counter, len(r.states))
