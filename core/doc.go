@@ -80,7 +80,7 @@
 // [fencing]: https://github.com/reqlock/reqlock/blob/main/docs/fencing.md
 // [internals]: https://github.com/reqlock/reqlock/blob/main/internal/README.md
 // [waiting]: https://github.com/reqlock/reqlock/blob/main/docs/waiting.md
-// [Begin by hand]: https://github.com/reqlock/reqlock/blob/main/docs/idempotency.md#without-http
+// [Begin by hand]: https://github.com/reqlock/reqlock/blob/main/docs/cookbook.md#a-message-that-runs-once
 // [unknown outcomes]: https://github.com/reqlock/reqlock/blob/main/docs/unknown-outcomes.md
 // [production checklist]: https://github.com/reqlock/reqlock/blob/main/docs/production.md
 package core

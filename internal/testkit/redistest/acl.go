@@ -11,7 +11,7 @@ import (
 
 // Rights is the minimal ACL rule of a Redis user for reqlock: the keys and channels of the
 // prefix "reqlock:", and commands. A client of a cluster also needs ClusterRights.
-// docs/production.md and the package documentation of core quote both literally.
+// docs/security.md and the package documentation of core quote both literally.
 const Rights = "~reqlock:* ~{reqlock:* &reqlock:* " +
 	"+del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl " +
 	"+publish +rpush +set +subscribe +time +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore"

@@ -95,10 +95,10 @@ func TestMinimalRights(t *testing.T) {
 func TestTheRightOfReplicasIsDocumentedAndNotGeneral(t *testing.T) {
 	t.Parallel()
 	for path, says := range map[string]string{
-		"core/doc.go":          "WithReplicas takes " + ReplicaRights + ".",
-		"./core/doc.go":        "WithUnknownSearch takes " + strings.Join(SearchRights, ", and "),
-		"./docs/production.md": "`WithUnknownSearch` needs `" + SearchRights[0],
-		"docs/production.md":   "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
+		"core/doc.go":        "WithReplicas takes " + ReplicaRights + ".",
+		"./core/doc.go":      "WithUnknownSearch takes " + strings.Join(SearchRights, ", and "),
+		"./docs/security.md": "`WithUnknownSearch` needs `" + SearchRights[0],
+		"docs/security.md":   "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
 	} {
 		text, err := os.ReadFile(filepath.Join(root(t), path))
 		if err != nil {
@@ -116,7 +116,7 @@ func TestTheRightOfReplicasIsDocumentedAndNotGeneral(t *testing.T) {
 // The documentation quotes the rule of the tests.
 func TestTheRuleIsDocumentedWordByWord(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"docs/production.md", "core/doc.go"} {
+	for _, path := range []string{"docs/security.md", "core/doc.go"} {
 		text, err := os.ReadFile(filepath.Join(root(t), path))
 		if err != nil {
 			t.Fatal(err)
