@@ -14,8 +14,8 @@
 // Snippets that use other locks have the prelude peers, in the module tests/bench, since only
 // that module requires them. Its test calls this package.
 //
-// Blocks with the prelude example are parts of the files of an example, word for word, and
-// those with clients are parts of a file of the module tests/clients, whose test compares them.
+// Blocks with the prelude example are parts of the files of an example or of the module
+// tests/frameworks, word for word, and those with clients are parts of a file of the module tests/clients, whose test compares them.
 //
 // The types are checked by go/types, with what the compiler made of the imported packages.
 package docs

@@ -90,6 +90,13 @@ func TestExamplesAreThoseOfTheFiles(t *testing.T) {
 	for _, file := range []string{"error.go", "idempotent.go", "lock.go"} {
 		texts += flat(read(t, "examples/adapter/errlock/"+file))
 	}
+	frameworks, err := filepath.Glob(filepath.Join(root, "tests", "frameworks", "*.go"))
+	if err != nil || len(frameworks) == 0 {
+		t.Fatalf("found no files of tests/frameworks: %v", err)
+	}
+	for _, file := range frameworks {
+		texts += flat(read(t, "tests/frameworks/"+filepath.Base(file)))
+	}
 	texts += flat(read(t, "adapter/example_test.go")) + flat(read(t, "tests/conformance/fixture_errlock_test.go"))
 	for _, b := range blocks {
 		if b.Prelude != "example" {
@@ -99,7 +106,7 @@ func TestExamplesAreThoseOfTheFiles(t *testing.T) {
 			t.Errorf("%s:%d: no example has this text", b.Page, b.Line)
 		}
 	}
-	if found < 9 {
+	if found < 19 {
 		t.Errorf("found only %d examples", found)
 	}
 }

@@ -32,7 +32,7 @@ type transferInput struct {
 // humaRoutes returns an operation of which the transfers of one account run one at a time, and a transfer with
 // one Idempotency-Key runs once.
 func humaRoutes(locks *core.Locker, transfer func(context.Context, string) error) http.Handler {
-	once := nethttplock.Idempotent(locks, nethttplock.IdempotencyKey())
+	once := nethttplock.Idempotent(locks, core.Join(nethttplock.BasicUser(), nethttplock.IdempotencyKey()))
 	lock := nethttplock.Middleware(locks, nethttplock.JSONField("account").Named("account"))
 	r := chi.NewRouter()
 	api := humachi.New(r, huma.DefaultConfig("bank", "1.0.0"))

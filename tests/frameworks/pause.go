@@ -8,6 +8,8 @@ import (
 )
 
 // pauseOf returns after which time a refused job may run, or 0 if the job has run.
+//
+//nolint:gosec // the pause is no secret
 func pauseOf(err error) time.Duration {
 	refusal, _ := core.RefusalOf(err)
 	if refusal.RetryAfter == 0 {
