@@ -43,10 +43,14 @@ func TestAsynq(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var refused *asynq.TaskInfo
 	suite.Eventually(t, "the task is refused", func() bool {
-		info, err := inspector.GetTaskInfo(task.Queue, task.ID)
-		return err == nil && info.State == asynq.TaskStateRetry
+		refused, err = inspector.GetTaskInfo(task.Queue, task.ID)
+		return err == nil && refused.State == asynq.TaskStateRetry
 	})
+	if pause := time.Until(refused.NextProcessAt); pause > 2*time.Second {
+		t.Errorf("the task is to run in %v", pause)
+	}
 	last, err := client.Enqueue(asynq.NewTask("transfer", []byte("42")), asynq.MaxRetry(0))
 	if err != nil {
 		t.Fatal(err)
