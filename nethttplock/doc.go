@@ -7,8 +7,8 @@
 //
 //	mux.Handle("POST /accounts/{id}/transfer", auth(oneAtATime(transfer)))
 //
-// The middleware is a plain func(http.Handler) http.Handler, so it works with chi and
-// gorilla too. [Getting started] has a whole program.
+// The middleware is a plain func(http.Handler) http.Handler, so it works with chi, gorilla
+// and others too: see [frameworks]. [Getting started] has a whole program.
 //
 // The middleware reads the key from the request, takes the lock, runs the handler, and
 // frees the lock when the handler returns. If a request does not get its lock, its
@@ -97,6 +97,7 @@
 //
 // [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md
 // [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-refusals
+// [frameworks]: https://github.com/reqlock/reqlock/blob/main/docs/frameworks.md
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of middlewares]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#nethttp
 // [idempotent endpoints]: https://github.com/reqlock/reqlock/blob/main/docs/idempotency.md
