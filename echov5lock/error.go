@@ -81,14 +81,16 @@ func endRefusal(c *echo.Context) {
 }
 
 // refuse returns the error of a request that does not run. It calls the error handler,
-// unless the key has answered by itself on seen: see watch.
-func refuse(c *echo.Context, err error, handler func(*echo.Context, error) error, entry adapter.Entry, seen *echo.Response) error {
+// unless the key has answered by itself.
+func refuse(c *echo.Context, err error, handler func(*echo.Context, error) error, entry adapter.Entry, watched *watch) error {
 	response := responseOf(c)
-	for _, answer := range [...]*echo.Response{seen, response} {
-		if answer.Committed {
-			entry.SetAnswered(answer.Status, int(answer.Size))
-			return err
-		}
+	switch {
+	case watched.isAnswered():
+		entry.SetAnswered(watched.status, watched.size)
+		return err
+	case response.Committed:
+		entry.SetAnswered(response.Status, int(response.Size))
+		return err
 	}
 	refused := refusedOf(c) // keeps the status
 	w := response.ResponseWriter
@@ -99,7 +101,7 @@ func refuse(c *echo.Context, err error, handler func(*echo.Context, error) error
 
 	answer := handler(c, err)
 	response.Committed = response.Committed || guard.Answered() // also by the server's own writer, or on the connection
-	if isItself(answer, err) || answer == nil && !response.Committed && !seen.Committed {
+	if isItself(answer, err) || answer == nil && !response.Committed && !watched.isAnswered() {
 		answer = WriteError(c, err)
 	}
 	if own, is := answer.(*refusal); is && own.Code == "deadline" { //nolint:errorlint // not in another error

@@ -47,8 +47,9 @@ func Idempotent(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFun
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) (left error) {
-			seen, unwatch := watchAnswer(c)
-			defer unwatch()
+			outer := c.Response()
+			watched := watchAnswer(c)
+			defer watched.end(c, outer)
 			entry, exchange, refusal := once.Begin(c.Request().Context(), c)
 			defer entry.Leave()
 			switch {
@@ -63,7 +64,7 @@ func Idempotent(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFun
 				left, refusal = run(c, exchange, next)
 			}
 			if refusal != nil {
-				return refuse(c, refusal, onError, entry, seen)
+				return refuse(c, refusal, onError, entry, watched)
 			}
 			return left
 		}

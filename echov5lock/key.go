@@ -27,8 +27,9 @@ type Key = core.Key[*echo.Context]
 // name panics, and so does one with the signs of a path, such as ":id".
 //
 // The key is the value that c.Param returns. Echo does not unescape some paths, so
-// "42" and "4%32" are two values for the handler, and two keys. If the handler
-// unescapes the value, it needs a core.KeyOf that does so too.
+// "42" and "4%32" are two values for the handler, and two keys. With UnescapePathParamValues
+// of echo.RouterConfig they are one. If the handler unescapes the value, it needs a core.KeyOf
+// that does so too.
 func Param(name string) Key {
 	return adapter.PathKey("Param", name, func(c *echo.Context) adapter.PathValue {
 		value, has := c.PathValues().Get(name)
@@ -190,7 +191,7 @@ func readBody(c *echo.Context, limit int64) ([]byte, error) {
 // bodyFault translates the error of Echo's BodyLimit to core.ErrBodyTooLarge.
 func bodyFault(err error) error {
 	if echo.StatusCode(err) == http.StatusRequestEntityTooLarge {
-		return fmt.Errorf("%w: %w", core.ErrBodyTooLarge, err)
+		return fmt.Errorf("%w: %w", core.ErrBodyTooLarge, echo.ErrStatusRequestEntityTooLarge) // without core.ErrInvalidKey
 	}
 	return err
 }

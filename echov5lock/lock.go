@@ -36,15 +36,20 @@ func Middleware(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFun
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) error {
-			seen, unwatch := watchAnswer(c)
-			defer unwatch()
+			outer := c.Response()
+			watched := watchAnswer(c)
+			defer watched.end(c, outer)
 			entry, err := lock.Enter(c.Request().Context(), c)
 			defer entry.Leave()
 			if err != nil {
-				return refuse(c, err, onError, entry, seen)
+				return refuse(c, err, onError, entry, watched)
 			}
+			response := responseOf(c)
 			err = serve(c, entry, next)
-			return answerLoss(c, seen, err, entry)
+			if watched.isAnswered() || response.Committed {
+				return err
+			}
+			return answerLoss(c, err, entry)
 		}
 	}
 }
@@ -68,17 +73,17 @@ func restore(c *echo.Context, r *http.Request) {
 	c.SetRequest(r)
 }
 
-// answerLoss returns the error for a request whose handler has returned err. If the handler has
-// given no answer because the lock was lost, it is the one that WriteError makes of the loss:
-// Echo would send an empty 200.
+// answerLoss returns the error for a request whose handler has returned err without an answer on
+// the writer before the handler. If the handler has not answered at all because the lock was lost,
+// it is the error that WriteError makes of the loss: Echo would send an empty 200.
 //
 // The handler has the server's own writer. So an answer counts only if it was given by
 // c.Response(), the one before the handler or another one, or to a WebSocket. Behind an
 // Idempotent, that one answers.
-func answerLoss(c *echo.Context, seen *echo.Response, err error, entry adapter.Entry) error {
+func answerLoss(c *echo.Context, err error, entry adapter.Entry) error {
 	loss := lossOf(entry.Context(), err)
 	switch {
-	case loss == nil, seen.Committed, responseOf(c).Committed, c.IsWebSocket():
+	case loss == nil, responseOf(c).Committed, c.IsWebSocket():
 		return err
 	case entry.IsInside():
 		return loss

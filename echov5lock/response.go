@@ -1,6 +1,8 @@
 package echov5lock
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 
 	"github.com/labstack/echo/v5"
@@ -16,24 +18,65 @@ func responseOf(c *echo.Context) *echo.Response {
 	return echo.NewResponse(w, c.Logger())
 }
 
-// A watch shows whether a request was answered on the writer of a middleware outside, which may
-// pass the answer on later. For echo.UnwrapResponse it is no Response.
-type watch struct{ *echo.Response }
+// A watch is c.Response() in front of a writer that may keep an answer back, as that of Gzip: then
+// the Response behind does not show that the request is answered. A nil watch does nothing.
+type watch struct {
+	http.ResponseWriter
+	answered bool
+	status   int
+	size     int
+}
 
-// watchAnswer returns the Response that shows whether a request was answered through c.Response(). If
-// another writer is in front of it, as that of Gzip, c.Response() is a watch until the caller
-// calls unwatch.
-func watchAnswer(c *echo.Context) (seen *echo.Response, unwatch func()) {
-	outer := c.Response()
-	switch w := outer.(type) {
+// watchAnswer makes a watch c.Response() until the caller calls end. If c.Response() is a Response
+// or a watch, it returns that watch or nil.
+func watchAnswer(c *echo.Context) *watch {
+	switch outer := c.Response().(type) {
 	case *echo.Response:
-		return w, func() {}
-	case watch:
-		return w.Response, func() {}
+		return nil
+	case *watch:
+		return outer
+	default:
+		w := &watch{ResponseWriter: outer}
+		c.SetResponse(w)
+		return w
 	}
-	seen = echo.NewResponse(outer, c.Logger())
-	c.SetResponse(watch{seen})
-	return seen, func() { c.SetResponse(outer) }
+}
+
+// end removes a watch that watchAnswer has made in front of the writer outer.
+func (w *watch) end(c *echo.Context, outer http.ResponseWriter) {
+	if w != nil {
+		c.SetResponse(outer)
+	}
+}
+
+// isAnswered reports whether the answer has begun.
+func (w *watch) isAnswered() bool { return w != nil && w.answered }
+
+// Unwrap returns the writer behind.
+func (w *watch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader sends a status.
+func (w *watch) WriteHeader(status int) {
+	w.answered, w.status = true, status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends a part of the body.
+func (w *watch) Write(p []byte) (int, error) {
+	w.answered = true
+	n, err := w.ResponseWriter.Write(p)
+	w.size += n
+	return n, err
+}
+
+// Flush is for callers that use http.Flusher.
+func (w *watch) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// Hijack is for callers that use http.Hijacker.
+func (w *watch) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.answered = w.answered || err == nil
+	return conn, rw, err
 }
 
 // A sender is the writer to which an answer of a handler is sent. A Response takes an

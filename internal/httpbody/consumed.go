@@ -70,7 +70,7 @@ func leaveBody(adapter string) string {
 	switch adapter {
 	case "ginlock":
 		return "bind JSON with c.ShouldBindBodyWithJSON, or put the body back with c.Request" + back
-	case "echolock":
+	case "echolock", "echov5lock":
 		return "put the body back with c.Request()" + back
 	default:
 		return "put the body back with r" + back

@@ -107,6 +107,7 @@ func frameworks() []*framework {
 		overNetHTTP(),
 		overGin(),
 		overEcho(),
+		overEchov5(),
 		overErrmux(),
 		overGRPCUnary(),
 		overGRPCStream(),

@@ -114,6 +114,7 @@ func putBack(r *http.Request) {
 var bodyCures = map[string][]string{
 	"nethttplock": {"r.Body = io.NopCloser(bytes.NewReader(body))"},
 	"ginlock":     {"c.Request.Body = io.NopCloser(bytes.NewReader(body))", "c.ShouldBindBodyWith"},
+	"echov5lock":  {"c.Request().Body = io.NopCloser(bytes.NewReader(body))"},
 	"echolock":    {"c.Request().Body = io.NopCloser(bytes.NewReader(body))"},
 }
 
