@@ -1,4 +1,4 @@
-// Package echov5lock runs the requests of Echo (v4) handlers under a lock in Redis.
+// Package echov5lock runs the requests of Echo v5 handlers under a lock in Redis.
 // Requests with the same key run one at a time, in all processes of a service.
 //
 //	locks := core.Must(core.New(rdb))
@@ -8,7 +8,8 @@
 //	e.POST("/accounts/:id/transfer", transfer, auth, oneAtATime)
 //
 // [Getting started] has a whole program. Key.When is what other middlewares of Echo have as
-// a Skipper.
+// a Skipper. For Echo v4 there is package echolock, with the same names: [from v4 to v5] says what
+// to change. One program can use both.
 //
 // The middleware reads the key from the request, takes the lock, runs the handler, and
 // frees the lock when the handler returns. If a request does not get its lock, its
@@ -20,11 +21,12 @@
 //
 // # Refusals
 //
-// A refusal is an *echo.HTTPError that the middleware returns, so the application's
-// HTTPErrorHandler renders it. Echo's default HTTPErrorHandler sends a problem document.
-// The Code is the status, the Message is a short string such as "busy", and errors.Is
-// finds the cause. reqlock does not check what an HTTPErrorHandler sends: if it sends a
-// 200 or nothing at all, the client gets that. [Errors] has all codes.
+// A refusal is an error that the middleware returns, so the application's HTTPErrorHandler renders
+// it. Echo's DefaultHTTPErrorHandler sends a problem document, whatever its exposeError is, and so
+// does ProblemDetailsHTTPErrorHandler: see WriteError. echo.StatusCode finds the status, the text of the
+// error is a short string such as "busy", and errors.Is finds the cause. reqlock does not check what
+// an HTTPErrorHandler sends: if it sends a 200 or nothing at all, the client gets that. [Errors]
+// has all codes.
 //
 // When the handler has ended, c.Request() is the request from before the lock again, for
 // the middlewares outside and the HTTPErrorHandler.
@@ -37,21 +39,20 @@
 // the key of any other client.
 //
 // The key is the whole name of the lock: account 42 and user 42 have the same lock.
-// Key.Named keeps them apart. If a function of core.KeyOf returns an *echo.HTTPError,
-// such as echo.ErrUnauthorized, the answer has its code and message. See [keys].
+// Key.Named keeps them apart. If a function of core.KeyOf returns an error of Echo, such as
+// echo.ErrUnauthorized, Echo renders that error. See [keys].
 //
 // # Where to put it
 //
 // Every middleware that can refuse a request, authentication first, belongs before the
-// lock. Middlewares of a route come last, in the order in which they are written. Use
-// ContextTimeout and not Echo's deprecated Timeout, which returns while the handler still
-// runs. See [the order of middlewares].
+// lock. Middlewares of a route come last, in the order in which they are written. ContextTimeout fits
+// on either side, and Gzip belongs outside of Idempotent. See [the order of middlewares].
 //
 // Give the lock to routes where you can. Under e.Use, and in a Group without the parameter
 // in its path, the lock also runs for unknown paths, where a Param is empty, which is 400
 // instead of 404. Limit it to routes with the parameter:
 //
-//	hasID := func(c *echo.Context) bool { return slices.Contains(c.ParamNames(), "id") }
+//	hasID := func(c *echo.Context) bool { _, has := c.PathValues().Get("id"); return has }
 //	e.Use(echov5lock.Middleware(locks, echov5lock.Param("id").Named("account").When(hasID)))
 //
 // Do not use e.Pre: it runs before authentication, and no route has parameters yet.
@@ -89,6 +90,7 @@
 // waits for its own request: see "Deadlocks" in the comment of package core.
 //
 // [Getting started]: https://github.com/reqlock/reqlock/blob/main/docs/getting-started.md#echo
+// [from v4 to v5]: https://github.com/reqlock/reqlock/blob/main/docs/migrating.md#echo-v4-to-v5
 // [Errors]: https://github.com/reqlock/reqlock/blob/main/docs/errors.md#all-refusals
 // [keys]: https://github.com/reqlock/reqlock/blob/main/docs/keys.md
 // [the order of middlewares]: https://github.com/reqlock/reqlock/blob/main/docs/middleware-order.md#echo
