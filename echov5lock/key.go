@@ -95,7 +95,7 @@ func Cookie(name string) Key { return of(nethttplock.Cookie(name)) }
 //
 // By default it is the address of the peer, which may be your proxy: then all clients have one
 // key. Set e.IPExtractor to echo.ExtractIPFromXFFHeader or echo.ExtractIPFromRealIPHeader with the
-// addresses of your proxies. With echo.LegacyIPExtractor, which is that of Echo v4, a client
+// addresses of your proxies. With echo.LegacyIPExtractor, as in old releases of Echo v4, a client
 // can choose its key.
 func RealIP() Key {
 	return core.KeyOf(func(c *echo.Context) (string, error) { return adapter.IP(c.RealIP()) }).Describe("RealIP()", "")

@@ -20,15 +20,21 @@ type Block struct {
 // fenced matches a block of any language: the prelude of the line before it, the indentation, the language, and the code.
 var fenced = regexp.MustCompile("(?m)^(?: *<!-- go: (\\w+) -->\n)?( *)```(.*)\n((?s:.*?))^ *```$")
 
-// Pages returns the blocks of README.md and of the pages of the folder docs. The root is the
-// folder of the repository.
+// preludes are those of the rows in the README's table of frameworks.
+var preludes = map[string]string{"Gin": "gin", "Echo v5": "echov5", "gRPC": "grpc", "none": "http"}
+
+// frameworkRow matches such a row: the framework, and the code of the lock on a route.
+var frameworkRow = regexp.MustCompile("(?m)^\\| \\[?(Gin|Echo v5|gRPC|none)\\b[^|]*\\| `([^`]+)` \\|")
+
+// Pages returns the blocks of README.md and of the pages of the folder docs, and the code in the
+// README's table of frameworks. The root is the folder of the repository.
 func Pages(root string) ([]Block, error) {
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
 		return nil, err
 	}
 	var all []Block
-	for _, file := range append([]string{filepath.Join(root, "README.md")}, files...) {
+	for i, file := range append([]string{filepath.Join(root, "README.md")}, files...) {
 		text, err := os.ReadFile(file) //nolint:gosec // a page of the repository
 		if err != nil {
 			return nil, err
@@ -38,6 +44,17 @@ func Pages(root string) ([]Block, error) {
 			return nil, err
 		}
 		all = append(all, blocks...)
+		if i > 0 {
+			continue
+		}
+		rows := frameworkRow.FindAllSubmatchIndex(text, -1)
+		if len(rows) != len(preludes) {
+			return nil, fmt.Errorf("README.md has rows of %d frameworks, want %d", len(rows), len(preludes))
+		}
+		for _, at := range rows {
+			line := 1 + strings.Count(string(text[:at[0]]), "\n")
+			all = append(all, Block{"README.md", line, preludes[string(text[at[2]:at[3]])], string(text[at[4]:at[5]]) + "\n"})
+		}
 	}
 	return all, nil
 }

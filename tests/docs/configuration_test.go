@@ -17,7 +17,7 @@ var tables = map[string][]string{
 	"The whole Locker":    {"core"},
 	"Idempotent requests": {"core"},
 	"HTTP requests":       {"core"},
-	"HTTP middlewares":    {"nethttplock", "ginlock", "echolock"},
+	"HTTP middlewares":    {"nethttplock", "ginlock", "echolock", "echov5lock"},
 	"gRPC interceptors":   {"grpclock"},
 	"Metrics and traces":  {"otellock"},
 }

@@ -18,7 +18,7 @@ var importable = []string{
 	"net/http/httputil", "net/url", "os", "os/signal", "runtime/debug", "slices", "strconv", "strings", "sync", "sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 
-	module + "/core", module + "/core/locktest", module + "/echolock", module + "/ginlock", module + "/grpclock",
+	module + "/core", module + "/core/locktest", module + "/echolock", module + "/echov5lock", module + "/ginlock", module + "/grpclock",
 	module + "/nethttplock", module + "/otellock", module + "/protolock",
 
 	"github.com/bsm/redislock", "github.com/gin-gonic/gin", "github.com/labstack/echo/v4/middleware",

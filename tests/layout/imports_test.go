@@ -50,6 +50,7 @@ var layers = map[string]string{
 	"nethttplock": "net/http core adapter",
 	"ginlock":     "gin net/http core adapter nethttplock",
 	"echolock":    "echo net/http core adapter nethttplock",
+	"echov5lock":  "echov5 net/http core adapter nethttplock",
 	"grpclock":    "grpc rpc protobuf core adapter protomsg",
 	"protolock":   "grpc protobuf core adapter grpclock protomsg",
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
@@ -72,6 +73,7 @@ var layers = map[string]string{
 // others names modules by their paths. A row has the whole paths of packages of any other module.
 var others = map[string]string{
 	"echo":      "github.com/labstack/echo/v4",
+	"echov5":    "github.com/labstack/echo/v5",
 	"gin":       "github.com/gin-gonic/gin",
 	"goleak":    "go.uber.org/goleak",
 	"grpc":      "google.golang.org/grpc",
