@@ -2,13 +2,18 @@ module github.com/reqlock/reqlock/examples/payments
 
 go 1.26.0
 
-replace github.com/reqlock/reqlock => ../..
+replace (
+	github.com/reqlock/reqlock => ../..
+	github.com/reqlock/reqlock/echov5lock => ../../echov5lock
+)
 
 require (
 	github.com/gin-gonic/gin v1.12.0
 	github.com/labstack/echo/v4 v4.16.0
+	github.com/labstack/echo/v5 v5.4.5
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reqlock/reqlock v0.0.0-00010101000000-000000000000
+	github.com/reqlock/reqlock/echov5lock v0.0.0-00010101000000-000000000000
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12

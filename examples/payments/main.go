@@ -8,7 +8,7 @@
 // minutes. A table shows for each scenario the requests, the expected result and the result. The
 // exit code is 1 if a result was not as expected.
 //
-// The code to copy is in service_nethttp.go, service_gin.go, service_echo.go and service_grpc.go, and
+// The code to copy is in service_nethttp.go, service_gin.go, service_echo.go, service_echov5.go and service_grpc.go, and
 // bank.go has the bank behind them. The rest tests the services: scenarios.go has the scenarios.
 package main
 

@@ -12,7 +12,7 @@ import (
 	"github.com/reqlock/reqlock/echolock"
 )
 
-// An echoService is the service of a bank on Echo.
+// An echoService is the service of a bank on Echo v4.
 type echoService struct{ bank *bank }
 
 // newEchoService returns the routes of a bank, with their locks.

@@ -47,7 +47,8 @@ func frameworks() []framework {
 	return []framework{
 		onHTTP("net/http", newNetHTTPService),
 		onHTTP("Gin", newGinService),
-		onHTTP("Echo", newEchoService),
+		onHTTP("Echo v4", newEchoService),
+		onHTTP("Echo v5", newEchov5Service),
 		{"gRPC", onGRPC, sendGRPC, toGRPC},
 	}
 }
