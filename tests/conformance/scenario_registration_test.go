@@ -10,10 +10,12 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/labstack/echo/v4"
+	echov5 "github.com/labstack/echo/v5"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
+	"github.com/reqlock/reqlock/echov5lock"
 	"github.com/reqlock/reqlock/ginlock"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
@@ -118,6 +120,19 @@ func TestMisspeltWildcardIsReportedOnce(t *testing.T) {
 				lock = echolock.Idempotent(locks, echolock.Param("ID").Named("account"))
 			}
 			done := func(c echo.Context) error { return c.NoContent(http.StatusOK) }
+			e.Use(lock)
+			e.POST("/accounts/:id/transfer", done)
+			e.POST("/users/:ID", done)
+			e.Group("/files", lock).GET("/x", done) // unknown paths below it have the route /files/*
+			return e
+		},
+		"echov5lock: Param": func(locks *core.Locker, once bool) http.Handler {
+			e := echov5.New()
+			lock := echov5lock.Middleware(locks, echov5lock.Param("ID").Named("account"))
+			if once {
+				lock = echov5lock.Idempotent(locks, echov5lock.Param("ID").Named("account"))
+			}
+			done := func(c *echov5.Context) error { return c.NoContent(http.StatusOK) }
 			e.Use(lock)
 			e.POST("/accounts/:id/transfer", done)
 			e.POST("/users/:ID", done)
