@@ -81,12 +81,12 @@ func accessors() adapter.Accessors[*echo.Context] {
 // run runs the handler. left is the error for the middlewares outside, and refusal that of the
 // Exchange.
 func run(c *echo.Context, exchange *adapter.Exchange, next echo.HandlerFunc) (left, refusal error) {
-	request, outer, response := c.Request(), c.Response(), responseOf(c)
-	refusal = exchange.Run(sender{outer, response}, request, func(recorder *adapter.Recorder, running *http.Request) {
+	request, outer := c.Request(), c.Response()
+	refusal = exchange.Run(sender{outer}, request, func(recorder *adapter.Recorder, running *http.Request) {
 		defer restore(c, request)
 		defer c.SetResponse(outer)
 		recorded := echo.NewResponse(recorder, c.Logger())
-		recorded.Status = response.Status
+		recorded.Status = responseOf(c).Status
 		c.SetRequest(running)
 		c.SetResponse(recorded)
 		err := next(c)

@@ -73,10 +73,11 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 			c.SetResponse(response)
 			return c.JSONPretty(w.Code, json.RawMessage(w.Body.Bytes()), "  ")
 		}), broken, charged, nil, runs},
-		"a refusal behind RequestLogger":    {middleware.RequestLogger(), broken, charged, nil, runs},
-		"a refusal behind Gzip":             {middleware.Gzip(), core.ErrBusy, charged, nil, runs},
-		"an answer of the key behind Gzip":  {middleware.Gzip(), errAnswered, charged, nil, unknown}, // Gzip sends it after the refusal
-		"a refusal behind a ContextTimeout": {middleware.ContextTimeout(time.Minute), core.ErrBusy, charged, nil, runs},
+		"a refusal behind RequestLogger":         {middleware.RequestLogger(), broken, charged, nil, runs},
+		"an answer of the key behind a BodyDump": {middleware.BodyDump(func(*echo.Context, []byte, []byte, error) {}), errAnswered, charged, nil, runs},
+		"a refusal behind Gzip":                  {middleware.Gzip(), core.ErrBusy, charged, nil, runs},
+		"an answer of the key behind Gzip":       {middleware.Gzip(), errAnswered, charged, nil, unknown}, // Gzip sends it after the refusal
+		"a refusal behind a ContextTimeout":      {middleware.ContextTimeout(time.Minute), core.ErrBusy, charged, nil, runs},
 		"a lock that is lost, and 503": {asIs, nil, func(c *echo.Context) error {
 			<-c.Request().Context().Done()
 			return echo.ErrServiceUnavailable

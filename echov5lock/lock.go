@@ -46,7 +46,7 @@ func Middleware(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFun
 			}
 			response := responseOf(c)
 			err = serve(c, entry, next)
-			if watched.isAnswered() || response.Committed {
+			if watched.isAnswered() || response.Committed || c.IsWebSocket() {
 				return err
 			}
 			return answerLoss(c, err, entry)
@@ -73,17 +73,13 @@ func restore(c *echo.Context, r *http.Request) {
 	c.SetRequest(r)
 }
 
-// answerLoss returns the error for a request whose handler has returned err without an answer on
-// the writer before the handler. If the handler has not answered at all because the lock was lost,
-// it is the error that WriteError makes of the loss: Echo would send an empty 200.
-//
-// The handler has the server's own writer. So an answer counts only if it was given by
-// c.Response(), the one before the handler or another one, or to a WebSocket. Behind an
-// Idempotent, that one answers.
+// answerLoss returns the error for a request whose handler has returned err without an answer by
+// c.Response(). If that is because the lock was lost, it is the error that WriteError makes of the
+// loss: Echo would send an empty 200. Behind an Idempotent, that one answers.
 func answerLoss(c *echo.Context, err error, entry adapter.Entry) error {
 	loss := lossOf(entry.Context(), err)
 	switch {
-	case loss == nil, responseOf(c).Committed, c.IsWebSocket():
+	case loss == nil:
 		return err
 	case entry.IsInside():
 		return loss

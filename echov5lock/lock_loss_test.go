@@ -92,6 +92,21 @@ func TestKeptAnswerOfALostLease(t *testing.T) {
 	}
 }
 
+// Echo writes nothing to a WebSocket, which has its connection.
+func TestWebSocketThatLosesItsLease(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	e.HTTPErrorHandler = func(_ *echo.Context, err error) { t.Error(err) }
+	e.GET("/", func(c *echo.Context) error {
+		<-c.Request().Context().Done()
+		return nil
+	}, echov5lock.Middleware(locktest.New(t).Locker, literal, core.WithMaxHold(time.Millisecond)))
+	r := newRequest(t, http.MethodGet, "/", "")
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "websocket")
+	serve(e, r)
+}
+
 // WriteError finds the type of the problem in the context of the request.
 func TestWriteErrorOfALossHasTheProblemType(t *testing.T) {
 	t.Parallel()

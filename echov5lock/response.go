@@ -81,19 +81,18 @@ func (w *watch) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // A sender is the writer to which an answer of a handler is sent. A Response takes an
 // informational status for that of the answer, so a sender writes that one behind the Response.
-type sender struct {
-	http.ResponseWriter
-	response *echo.Response
-}
+type sender struct{ http.ResponseWriter }
 
 // Unwrap returns the writer of the middlewares outside.
 func (s sender) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // WriteHeader sends a status.
 func (s sender) WriteHeader(status int) {
+	w := s.ResponseWriter
 	if status < http.StatusOK && status != http.StatusSwitchingProtocols {
-		s.response.ResponseWriter.WriteHeader(status)
-		return
+		for response, err := echo.UnwrapResponse(w); err == nil; response, err = echo.UnwrapResponse(w) {
+			w = response.ResponseWriter
+		}
 	}
-	s.ResponseWriter.WriteHeader(status)
+	w.WriteHeader(status)
 }
