@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -101,7 +100,8 @@ func refuse(c *echo.Context, err error, handler func(*echo.Context, error) error
 
 	answer := handler(c, err)
 	response.Committed = response.Committed || guard.Answered() // also by the server's own writer, or on the connection
-	if isItself(answer, err) || answer == nil && !response.Committed && !watched.isAnswered() {
+	isItself := answer == err                                   //nolint:errorlint // not wrapped
+	if isItself || answer == nil && !response.Committed && !watched.isAnswered() {
 		answer = WriteError(c, err)
 	}
 	if own, is := answer.(*refusal); is && own.Code == "deadline" { //nolint:errorlint // not in another error
@@ -109,14 +109,6 @@ func refuse(c *echo.Context, err error, handler func(*echo.Context, error) error
 	}
 	entry.SetReturned(answer, echo.StatusCode(answer), errors.Is(answer, refused.made))
 	return answer
-}
-
-// isItself reports whether an error handler has returned err itself.
-func isItself(answer, err error) bool {
-	if !reflect.ValueOf(err).Comparable() { // == would panic
-		return reflect.TypeOf(answer) == reflect.TypeOf(err)
-	}
-	return answer == err //nolint:errorlint // the same error, not a wrapped one
 }
 
 // WriteError prepares the answer of a request that did not run, and returns an error for

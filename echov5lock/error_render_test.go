@@ -49,7 +49,11 @@ func TestHTTPErrorHandlers(t *testing.T) {
 				_ = c.JSON(httpError.Code, httpError)
 			}
 		}, "", 409, mine, `{"message":"busy"}` + "\n"},
-		"in text":     {func(c *echo.Context, err error) { _ = c.String(echo.StatusCode(err), err.Error()) }, "", 409, "text/plain; charset=UTF-8", "busy"},
+		"in text": {func(c *echo.Context, err error) { _ = c.String(echo.StatusCode(err), err.Error()) }, "", 409, "text/plain; charset=UTF-8", "busy"},
+		"in text, and logged": {func(c *echo.Context, err error) {
+			logged, _ := json.Marshal(err)
+			_ = c.String(echo.StatusCode(err), string(logged))
+		}, "", 409, "text/plain; charset=UTF-8", strings.TrimSpace(document)},
 		"no status":   {func(c *echo.Context, _ error) { _, _ = c.Response().Write([]byte("mine")) }, "", 409, "", "mine"},
 		"as a page":   {func(c *echo.Context, _ error) { _ = c.HTML(200, "<p>busy</p>") }, "", 200, "text/html; charset=UTF-8", "<p>busy</p>"},
 		"a wrong one": {func(c *echo.Context, err error) { echo.DefaultHTTPErrorHandler(true)(c, errors.Join(err)) }, "", 409, problem, document},
@@ -111,6 +115,7 @@ func TestKeyErrors(t *testing.T) {
 		"a wrapped one":               {errors.Join(echo.ErrUnauthorized, errors.New(theKey)), 401, `{"message":"Unauthorized"}`},
 		"a ProblemError":              {&echo.ProblemError{Status: http.StatusForbidden}, 403, `{"message":"Forbidden"}`},
 		"a success":                   {echo.NewHTTPError(http.StatusOK, "fine"), 500, `"code":"key_error"`},
+		"a status of no error":        {formed(600), 500, `"code":"key_error"`},
 		"no status at all":            {&echo.HTTPError{Message: "none"}, 500, `"code":"key_error"`},
 		"one that means something":    {echo.ErrUnauthorized.Wrap(core.ErrNoKey), 400, `"code":"no_key"`},
 		"a success that does":         {echo.HTTPError{Code: 200}.Wrap(core.ErrInvalidKey), 400, `"code":"invalid_key"`},
