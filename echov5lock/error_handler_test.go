@@ -64,6 +64,7 @@ func TestErrorHandler(t *testing.T) {
 			t.Run(name+", "+stack, func(t *testing.T) {
 				t.Parallel()
 				e := newEcho()
+				e.Use(outside...)
 				e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 					return func(c *echo.Context) error {
 						response, w := c.Response(), own(c)
@@ -74,7 +75,6 @@ func TestErrorHandler(t *testing.T) {
 						return err
 					}
 				})
-				e.Use(outside...)
 				e.GET("/accounts/:id", func(*echo.Context) error { t.Error("the handler has run"); return nil },
 					echov5lock.Middleware(locktest.New(t).Locker, echov5lock.Header("X-Account"), echov5lock.WithErrorHandler(test.handle)))
 				server := httptest.NewServer(e)

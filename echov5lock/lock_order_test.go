@@ -113,6 +113,26 @@ func TestOuterMiddlewareMayRetryARefusal(t *testing.T) {
 	}
 }
 
+// A request that was refused, and has run, is refused as any other one.
+func TestRefusalAfterATry(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	key := core.KeyOf(func(*echo.Context) (string, error) {
+		if tries++; tries == 2 {
+			return theKey, nil
+		}
+		return "", core.ErrInvalidKey
+	})
+	e := newEcho()
+	e.GET("/", func(*echo.Context) error { return echo.ErrBadGateway }, func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c *echo.Context) error {
+			_, _ = next(c), next(c)
+			return next(c)
+		}
+	}, echov5lock.Middleware(locktest.New(t).Locker, key))
+	adaptertest.WantProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "invalid_key")
+}
+
 // The answers for unknown paths and wrong methods, for each place of the lock.
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
