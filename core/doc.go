@@ -12,8 +12,8 @@
 // Pass the inner ctx to all that the function calls: it carries the lease, and it is cancelled
 // with the cause ErrLost if the lease is lost.
 //
-// To lock the requests of a server, use an adapter: nethttplock, ginlock, echolock or
-// grpclock. It reads the key from the request, and it answers a request that does not get its
+// To lock the requests of a server, use an adapter: nethttplock, ginlock, echolock,
+// echov5lock or grpclock. It reads the key from the request, and it answers a request that does not get its
 // lock. Other code with requests, such as the consumer of a queue, calls Enter and RefusalOf;
 // package adapter is for a framework. The [documentation] has a tutorial for each framework,
 // and a page for each task.
