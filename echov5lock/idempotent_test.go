@@ -134,6 +134,16 @@ func TestGzipOutsideIdempotent(t *testing.T) {
 	t.Parallel()
 	e := newEcho()
 	e.Use(middleware.GzipWithConfig(middleware.GzipConfig{MinLength: 10}))
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c *echo.Context) error {
+			w := c.Response()
+			err := next(c)
+			if c.Response() != w {
+				t.Errorf("outside the writer is a %T", c.Response())
+			}
+			return err
+		}
+	})
 	e.POST("/", func(c *echo.Context) error { return c.String(http.StatusOK, c.QueryParam("b")) },
 		echov5lock.Idempotent(locktest.New(t).Locker, byKey))
 	for _, body := range []string{"short", "looooooooooooooooooooooooooong", ""} {
