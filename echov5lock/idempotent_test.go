@@ -224,3 +224,30 @@ func TestDeadlineInsideIdempotent(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
+
+// A middleware outside that tries a refused request again gets its answer, without a trace of the
+// refusal.
+func TestRefusedThenReplayed(t *testing.T) {
+	t.Parallel()
+	e := newEcho()
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c *echo.Context) error {
+			key := c.Request().Header.Get("Idempotency-Key")
+			c.Request().Header.Set("Idempotency-Key", "a,b")
+			if err := next(c); !errors.Is(err, core.ErrInvalidKey) {
+				t.Errorf("the first try: %v", err)
+			}
+			c.Request().Header.Set("Idempotency-Key", key)
+			return next(c)
+		}
+	})
+	e.POST("/", func(c *echo.Context) error {
+		c.Response().Header().Set("Retry-After", "7") // which the refusal would remove
+		return c.String(http.StatusPaymentRequired, "no funds")
+	}, echov5lock.Idempotent(locktest.New(t).Locker, byKey, core.WithReplayedHeaders("Retry-After")))
+	for range 2 {
+		if w := pay(t, e, "/", "k", ""); w.Code != http.StatusPaymentRequired || w.Body.String() != "no funds" || w.Header().Get("Retry-After") != "7" {
+			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		}
+	}
+}
