@@ -46,6 +46,7 @@ func TestReturnedErrors(t *testing.T) {
 		"a known error":            {[]core.Option{known}, nil, fmt.Errorf("pay: %w", errFunds), 0, 500, 2, ""},
 		"a 503":                    {nil, nil, echo.ErrServiceUnavailable, 0, 503, 2, ""},
 		"a 502":                    {nil, nil, echo.ErrBadGateway, 0, 502, 1, "outcome_unknown"},
+		"a timeout of its own":     {nil, nil, context.DeadlineExceeded, 0, 500, 1, "outcome_unknown"},
 		"not rendered":             {nil, silent, errFunds, 0, 200, 1, "outcome_unknown"},
 		"not rendered, known":      {[]core.Option{known}, silent, errFunds, 0, 200, 2, ""},
 		"not rendered, a 503":      {nil, silent, echo.ErrServiceUnavailable, 0, 200, 2, ""},
