@@ -47,9 +47,8 @@ func Idempotent(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFun
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) (left error) {
-			outer := c.Response()
 			watched := watchAnswer(c)
-			defer watched.end(c, outer)
+			defer watched.end(c)
 			entry, exchange, refusal := once.Begin(c.Request().Context(), c)
 			defer entry.Leave()
 			switch {

@@ -36,9 +36,8 @@ func Middleware(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFun
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) error {
-			outer := c.Response()
 			watched := watchAnswer(c)
-			defer watched.end(c, outer)
+			defer watched.end(c)
 			entry, err := lock.Enter(c.Request().Context(), c)
 			defer entry.Leave()
 			if err != nil {

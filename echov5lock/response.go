@@ -27,25 +27,22 @@ type watch struct {
 	size     int
 }
 
-// watchAnswer makes a watch c.Response() until the caller calls end. If c.Response() is a Response
-// or a watch, it returns that watch or nil.
+// watchAnswer makes a watch c.Response() until the caller calls end. It returns nil if c.Response()
+// is a Response.
 func watchAnswer(c *echo.Context) *watch {
-	switch outer := c.Response().(type) {
-	case *echo.Response:
+	outer := c.Response()
+	if _, is := outer.(*echo.Response); is {
 		return nil
-	case *watch:
-		return outer
-	default:
-		w := &watch{ResponseWriter: outer}
-		c.SetResponse(w)
-		return w
 	}
+	w := &watch{ResponseWriter: outer}
+	c.SetResponse(w)
+	return w
 }
 
-// end removes a watch that watchAnswer has made in front of the writer outer.
-func (w *watch) end(c *echo.Context, outer http.ResponseWriter) {
+// end removes the watch.
+func (w *watch) end(c *echo.Context) {
 	if w != nil {
-		c.SetResponse(outer)
+		c.SetResponse(w.ResponseWriter)
 	}
 }
 
@@ -74,9 +71,7 @@ func (w *watch) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush
 
 // Hijack is for callers that use http.Hijacker.
 func (w *watch) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	w.answered = w.answered || err == nil
-	return conn, rw, err
+	return http.NewResponseController(w.ResponseWriter).Hijack()
 }
 
 // A sender is the writer to which an answer of a handler is sent. A Response takes an
