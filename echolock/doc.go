@@ -7,8 +7,8 @@
 //
 //	e.POST("/accounts/:id/transfer", transfer, auth, oneAtATime)
 //
-// [Getting started] has a whole program. Key.When is what other middlewares of Echo have as
-// a Skipper.
+// [Getting started] has a whole program, for Echo v5 and package echov5lock, which has the same
+// names. Key.When is what other middlewares of Echo have as a Skipper.
 //
 // The middleware reads the key from the request, takes the lock, runs the handler, and
 // frees the lock when the handler returns. If a request does not get its lock, its
