@@ -99,8 +99,9 @@ func refuse(c *echo.Context, err error, handler func(*echo.Context, error) error
 	defer func() { response.ResponseWriter = w }()
 
 	answer := handler(c, err)
-	response.Committed = response.Committed || guard.Answered() // also by the server's own writer, or on the connection
-	isItself := answer == err                                   //nolint:errorlint // not wrapped
+	// The server's own writer and the connection are below the Response.
+	response.Committed = response.Committed || guard.Answered()
+	isItself := answer == err //nolint:errorlint // not wrapped
 	if isItself || answer == nil && !response.Committed && !watched.isAnswered() {
 		answer = WriteError(c, err)
 	}
