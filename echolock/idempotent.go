@@ -78,19 +78,22 @@ func accessors() adapter.Accessors[echo.Context] {
 	return a
 }
 
-// run runs the handler. If the handler does not return and no part of its answer was
-// sent, run resets c.Response(), so that a middleware outside can answer. left is the error for the
-// middlewares outside, and refusal that of the Exchange.
+// run runs the handler. If no part of its answer is sent, because it does not return or the
+// Exchange refuses the request, run resets c.Response(), so that the refusal or a middleware outside
+// can answer. left is the error for the middlewares outside, and refusal that of the Exchange.
 func run(c echo.Context, exchange *adapter.Exchange, next echo.HandlerFunc) (left, refusal error) {
 	request, response := c.Request(), c.Response()
 	before := *response
+	reset := func() {
+		response.Status, response.Size, response.Committed = before.Status, before.Size, before.Committed
+	}
 	refusal = exchange.Run(response.Writer, request, func(recorder *adapter.Recorder, running *http.Request) {
 		returned := false
 		defer func() {
 			restore(c, request)
 			response.Writer = before.Writer
 			if !returned && !recorder.IsSent() {
-				response.Status, response.Size, response.Committed = before.Status, before.Size, before.Committed
+				reset()
 			}
 		}()
 		c.SetRequest(running)
@@ -111,6 +114,9 @@ func run(c echo.Context, exchange *adapter.Exchange, next echo.HandlerFunc) (lef
 		}
 		returned = true
 	})
+	if refusal != nil {
+		reset()
+	}
 	return left, refusal
 }
 

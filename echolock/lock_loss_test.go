@@ -40,8 +40,9 @@ func TestHandlerThatLosesItsLease(t *testing.T) {
 			c.Response().Header().Set("Location", "/payments/1")
 			return nil
 		}, false, "lease_lost", "outcome_unknown"},
-		"an answer":               {func(c echo.Context) error { return c.NoContent(http.StatusOK) }, false, "", ""},
-		"an answer and the cause": {func(c echo.Context) error { return errors.Join(c.NoContent(http.StatusOK), core.ErrLost) }, false, "", ""},
+		"an answer":               {func(c echo.Context) error { return c.NoContent(http.StatusNoContent) }, false, "", ""},
+		"an answer and the cause": {func(c echo.Context) error { return errors.Join(c.NoContent(http.StatusNoContent), core.ErrLost) }, false, "", ""},
+		"an empty 200":            {func(c echo.Context) error { return c.NoContent(http.StatusOK) }, false, "", "outcome_unknown"},
 		"an error of its own":     {func(echo.Context) error { return errors.New("own") }, false, "", ""},
 		"an HTTPError":            {func(echo.Context) error { return echo.ErrTeapot.WithInternal(core.ErrLost) }, false, "", ""},
 	} {
