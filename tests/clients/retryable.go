@@ -14,7 +14,7 @@ import (
 // pay sends a payment. Its code is a block of the page.
 func pay(ctx context.Context, url, key string, payment []byte) (*http.Response, error) {
 	client := retryablehttp.NewClient()
-	client.RetryMax = 8
+	client.RetryMax, client.RetryWaitMax = 20, 5*time.Second
 	client.HTTPClient.Timeout = 10 * time.Second
 	client.ErrorHandler = retryablehttp.PassthroughErrorHandler // returns the last answer
 	client.CheckRetry = func(ctx context.Context, answer *http.Response, err error) (bool, error) {
@@ -22,7 +22,7 @@ func pay(ctx context.Context, url, key string, payment []byte) (*http.Response, 
 			return retryablehttp.DefaultRetryPolicy(ctx, answer, err)
 		}
 		invited := answer.StatusCode >= 400 && answer.Header.Get("Retry-After") != ""
-		return invited || answer.StatusCode >= 502, nil
+		return invited || answer.StatusCode >= 502 && answer.StatusCode <= 504, nil
 	}
 	client.Backoff = func(shortest, longest time.Duration, try int, answer *http.Response) time.Duration {
 		if answer != nil {
