@@ -1,0 +1,2 @@
+// Package fiberlock runs the requests of Fiber handlers under a lock in Redis.
+package fiberlock
