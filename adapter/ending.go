@@ -137,6 +137,8 @@ func (x *Exchange) status(answered int, returned bool) int {
 		return x.left
 	case returned, x.recorder.answered():
 		return answered
+	case x.recorder.isHeld():
+		return x.implied
 	}
 	return 0
 }

@@ -101,7 +101,8 @@ func (x *Exchange) nameOutcome(running *http.Request) {
 // handler has returned. handler returns that answer, and the adapter sends it after RunAnswer. If its
 // Status is 0, the handler has set none: that is 200 for a body, and otherwise no answer. ctx is the
 // context of the Entry. before is the header of the answer before the handler: what outer middlewares
-// have set is not stored. Names of headers are canonical.
+// have set is not stored. Names of headers are canonical. If handler panics, it reports the status that
+// it has set by SetStatus.
 func (x *Exchange) RunAnswer(ctx context.Context, before http.Header, handler func(context.Context) HTTPAnswer) error {
 	r := (&http.Request{Body: http.NoBody}).WithContext(ctx)
 	outer := held{}
