@@ -101,9 +101,16 @@ func run(c fiber.Ctx, entry adapter.Entry, exchange *adapter.Exchange) (left, re
 		}
 	}()
 	refusal = exchange.RunAnswer(entry.Context(), header, func(ctx context.Context) adapter.HTTPAnswer {
-		defer setContext(c, outer)
+		returned := false
+		defer func() {
+			setContext(c, outer)
+			if !returned && hasAnswer(c) {
+				exchange.SetStatus(c.Response().StatusCode())
+			}
+		}()
 		setContext(c, ctx)
 		err := c.Next()
+		returned = true
 		exchange.SetReturned(err, statusIn(err))
 		switch {
 		case isAbandoned(c): // the handlers may still run, and what c has may be of the timeout middleware

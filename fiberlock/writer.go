@@ -2,7 +2,6 @@ package fiberlock
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/gofiber/fiber/v3"
 )
@@ -54,22 +53,16 @@ func headerOf(c fiber.Ctx) http.Header {
 // setAnswer sets the status and the header of the answer, and drops its body.
 func setAnswer(c fiber.Ctx, status int, to http.Header) {
 	c.Response().ResetBody()
-	header, from := &c.Response().Header, headerOf(c)
-	for name := range from {
-		if _, kept := to[name]; !kept {
-			header.Del(name)
-		}
+	c.Status(status)
+	header := &c.Response().Header
+	for name := range headerOf(c) { // all before the first Add, because Del changes the order of other lines
+		header.Del(name)
 	}
 	for name, values := range to {
-		if slices.Equal(from[name], values) {
-			continue
-		}
-		header.Del(name)
 		for _, value := range values {
 			header.Add(name, value)
 		}
 	}
-	c.Status(status)
 }
 
 // bodyOf returns the body of the answer. It is empty for an answer that is sent later: see isSentLater.
