@@ -53,6 +53,8 @@ const (
 	earlyHint   feature = "informational answers before the answer"
 	hijacking   feature = "connections that a handler takes over"
 	writeLimits feature = "an http.Server with timeouts"
+	disconnects feature = "a server that detects that a client has disconnected"
+	wrapping    feature = "an http.Handler that a case can wrap"
 	methods     feature = "methods that say whether a request only reads"
 	errorPath   feature = "an error path of the framework beside the answer"
 
@@ -108,6 +110,7 @@ func frameworks() []*framework {
 		overGin(),
 		overEcho(),
 		overEchov5(),
+		overFiber(),
 		overErrmux(),
 		overGRPCUnary(),
 		overGRPCStream(),

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -38,7 +39,18 @@ func httpRow(o core.Refusal) outcome {
 }
 
 // An httpServer is a client of a handler on a real connection.
-type httpServer struct{ *httptest.Server }
+type httpServer struct{ *liveServer }
+
+// A liveServer serves on a real connection.
+type liveServer struct {
+	URL      string
+	Listener net.Listener
+	Config   *http.Server // nil without net/http
+	client   *http.Client
+}
+
+// Client returns a client of the server.
+func (s *liveServer) Client() *http.Client { return s.client }
 
 // serveHTTP serves a handler until the end of the test. It does not log the handler's panics.
 func serveHTTP(t *testing.T, h http.Handler) server {
@@ -46,13 +58,16 @@ func serveHTTP(t *testing.T, h http.Handler) server {
 	return httpServer{startHTTP(t, h)}
 }
 
-func startHTTP(t *testing.T, h http.Handler) *httptest.Server {
+func startHTTP(t *testing.T, h http.Handler) *liveServer {
 	t.Helper()
+	if on, isFiber := h.(fiberApp); isFiber {
+		return listenFiber(t, on.app)
+	}
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.Start()
 	t.Cleanup(s.Close)
-	return s
+	return &liveServer{s.URL, s.Listener, s.Config, s.Client()}
 }
 
 func (s httpServer) send(ctx context.Context, r request) answer {

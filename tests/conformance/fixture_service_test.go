@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"net/textproto"
 	"reflect"
@@ -20,7 +19,7 @@ import (
 // A service is a served endpoint, and its client.
 type service struct {
 	*environment
-	*httptest.Server
+	*liveServer
 	runs atomic.Int64 // of the handler
 }
 
@@ -41,7 +40,7 @@ func (e *environment) serveEndpoint(point endpoint) *service {
 		t.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(t, `{"payment":%d}`, n)
 	}
-	s.Server = startHTTP(e.T, e.f.endpoint(e.locks, point))
+	s.liveServer = startHTTP(e.T, e.f.endpoint(e.locks, point))
 	return s
 }
 

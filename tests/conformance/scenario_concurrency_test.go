@@ -17,7 +17,7 @@ func concurrencyScenarios() []testCase {
 	return []testCase{
 		{"one of a hundred copies runs, and the others are refused with Retry-After", everywhere, copiesAreRefused},
 		{"one of a hundred copies runs, and the others wait for its answer", everywhere, copiesWait},
-		{"the client of a waiting copy disconnects", everywhere, waiterGoes},
+		{"the client of a waiting copy disconnects", disconnects, waiterGoes},
 		{"copies of two processes", everywhere, twoProcesses},
 	}
 }

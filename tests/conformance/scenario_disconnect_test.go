@@ -13,8 +13,8 @@ import (
 // disconnects, or the lease is lost.
 func clientCases() []testCase {
 	return []testCase{
-		{"the client disconnects while its request waits", everywhere, clientGoesWaiting},
-		{"the client disconnects while the handler runs", everywhere, clientGoesRunning},
+		{"the client disconnects while its request waits", disconnects, clientGoesWaiting},
+		{"the client disconnects while the handler runs", disconnects, clientGoesRunning},
 		{"the lease is lost while the handler runs", everywhere, leaseLost},
 		{"the lease reaches its maximum hold", everywhere, heldTooLong},
 	}

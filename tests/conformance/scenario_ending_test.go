@@ -23,16 +23,16 @@ func endingScenarios() []testCase {
 	}
 	return []testCase{
 		{"a panic, inside the framework's recovery", everywhere, func(e *environment) { breaks(e, true, crash, false) }},
-		{"http.ErrAbortHandler in an attempt", everywhere, func(e *environment) { breaks(e, false, abort, false) }},
+		{"http.ErrAbortHandler in an attempt", aborts, func(e *environment) { breaks(e, false, abort, false) }},
 		{"Goexit of the handler", everywhere, func(e *environment) { breaks(e, false, exit, false) }},
 		{"a panic frees the key, by an option", everywhere, func(e *environment) { breaks(e, true, crash, true) }},
-		{"http.ErrAbortHandler frees the key, by an option", everywhere, func(e *environment) { breaks(e, false, abort, true) }},
+		{"http.ErrAbortHandler frees the key, by an option", aborts, func(e *environment) { breaks(e, false, abort, true) }},
 		{"Goexit frees the key, by an option", everywhere, func(e *environment) { breaks(e, false, exit, true) }},
-		{"the client disconnects, and the handler goes on", everywhere, clientGoes},
-		{"the client disconnects and cancels the handler, which answers", everywhere, func(e *environment) { clientCancels(e, true) }},
-		{"the client disconnects and cancels the handler, which does not answer", everywhere, func(e *environment) { clientCancels(e, false) }},
-		{"a timeout around the endpoint", everywhere, timeoutAround},
-		{"the answer is stored before its first byte is sent", everywhere, storedFirst},
+		{"the client disconnects, and the handler goes on", disconnects, clientGoes},
+		{"the client disconnects and cancels the handler, which answers", disconnects, func(e *environment) { clientCancels(e, true) }},
+		{"the client disconnects and cancels the handler, which does not answer", disconnects, func(e *environment) { clientCancels(e, false) }},
+		{"a timeout around the endpoint", wrapping, timeoutAround},
+		{"the answer is stored before its first byte is sent", wrapping, storedFirst},
 	}
 }
 

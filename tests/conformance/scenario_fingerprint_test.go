@@ -17,7 +17,7 @@ func fingerprintScenarios() []testCase {
 		{"fields that the application's fingerprint ignores", everywhere, ownFingerprint},
 		{"a fingerprint function that fails", everywhere, noOwnFingerprint},
 		{"no fingerprint", everywhere, noFingerprint},
-		{"an outer middleware has consumed the body", everywhere, bodyGone},
+		{"an outer middleware has consumed the body", earlyBodies, bodyGone},
 	}
 }
 

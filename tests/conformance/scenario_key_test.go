@@ -121,7 +121,7 @@ func hosts(e *environment) {
 		tenants.replays(a, at(host))
 	}
 	tenants.replays(b, at("b.example"))
-	tenants.refuses(core.ErrInvalidKey, at("a.example:80:80"))
+	tenants.refuses(core.ErrInvalidKey, at("a+b.example"))
 }
 
 // A client's key cannot select another slot of a cluster, and does not appear in Redis.

@@ -17,37 +17,38 @@ import (
 func streamScenarios() []testCase {
 	var cases []testCase
 	for name, stream := range straightOut {
-		cases = append(cases, testCase{name, everywhere, func(e *environment) { isNotBuffered(e, stream) }})
+		cases = append(cases, testCase{name, stream.needs, func(e *environment) { isNotBuffered(e, stream.handler, stream.status, stream.body) }})
 	}
-	return append(cases, testCase{"no writer bypasses the recorder", everywhere, noBypass})
+	return append(cases, testCase{"no writer bypasses the recorder", wrapping, noBypass})
 }
 
 // straightOut are handlers whose answers are sent at once, each with what its client gets.
 var straightOut = map[string]struct {
+	needs   feature
 	handler func(t invocation)
 	status  int
 	body    string
 }{
-	"an answer that is flushed in several parts": {func(t invocation) {
+	"an answer that is flushed in several parts": {streams, func(t invocation) {
 		for i := range 3 {
 			_, _ = fmt.Fprint(t, i)
 			t.ResponseWriter.(http.Flusher).Flush()
 		}
 	}, 200, "012"},
-	"server-sent events, by a ResponseController": {func(t invocation) {
+	"server-sent events, by a ResponseController": {streams, func(t invocation) {
 		t.Header().Set("Content-Type", "text/event-stream")
 		t.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(t, "data: 1\n\n")
 		_ = http.NewResponseController(t.ResponseWriter).Flush()
 		_, _ = io.WriteString(t, "data: 2\n\n")
 	}, 200, "data: 1\n\ndata: 2\n\n"},
-	"a handler that flushes and writes nothing": {func(t invocation) {
+	"a handler that flushes and writes nothing": {streams, func(t invocation) {
 		_ = http.NewResponseController(t.ResponseWriter).Flush()
 	}, 200, ""},
-	"an answer that is longer than a record": {func(t invocation) {
+	"an answer that is longer than a record": {everywhere, func(t invocation) {
 		_, _ = io.Copy(t, strings.NewReader(strings.Repeat("b", 2<<20)))
 	}, 200, strings.Repeat("b", 2<<20)},
-	"a hijacked connection": {func(t invocation) {
+	"a hijacked connection": {hijacking, func(t invocation) {
 		conn, _, err := http.NewResponseController(t.ResponseWriter).Hijack()
 		if err != nil {
 			return
@@ -55,7 +56,7 @@ var straightOut = map[string]struct {
 		_, _ = io.WriteString(conn, "HTTP/1.1 202 Accepted\r\nContent-Length: 4\r\n\r\npaid")
 		_ = conn.Close()
 	}, 202, "paid"},
-	"an upgrade to another protocol": {func(t invocation) {
+	"an upgrade to another protocol": {hijacking, func(t invocation) {
 		conn, _, err := t.ResponseWriter.(http.Hijacker).Hijack()
 		if err != nil {
 			return
@@ -63,22 +64,17 @@ var straightOut = map[string]struct {
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\npaid")
 		_ = conn.Close()
 	}, 101, "paid"},
-	"trailers": {func(t invocation) {
+	"trailers": {everywhere, func(t invocation) {
 		t.Header().Set("Trailer", "X-Sum")
 		_, _ = io.WriteString(t, "paid")
 		t.Header().Set("X-Sum", "7")
 	}, 200, "paid"},
 }
 
-func isNotBuffered(e *environment, stream struct {
-	handler func(t invocation)
-	status  int
-	body    string
-},
-) {
-	s := e.serveEndpoint(endpoint{handler: stream.handler})
-	first := s.runsWith(stream.status, payment("stream"))
-	if first.body != stream.body {
+func isNotBuffered(e *environment, handler func(t invocation), status int, body string) {
+	s := e.serveEndpoint(endpoint{handler: handler})
+	first := s.runsWith(status, payment("stream"))
+	if first.body != body {
 		e.Errorf("the first answer is %+v", first)
 	}
 	if first.header.Get("Content-Length") == "" && first.trailer != nil && first.trailer.Get("X-Sum") != "7" {
