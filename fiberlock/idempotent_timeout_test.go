@@ -1,0 +1,56 @@
+package fiberlock_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/timeout"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/fiberlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// Fiber's timeout middleware answers 408 while the handler still runs, and writes that to the answer of the
+// handler. Nobody knows then what the handler would have answered.
+func TestTimeoutLeavesTheOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	const limit = 20 * time.Millisecond
+	for name, register := range map[string]func(app *fiber.App, once, pay fiber.Handler){
+		"inside": func(app *fiber.App, once, pay fiber.Handler) {
+			app.Post("/", once, timeout.New(pay, timeout.Config{Timeout: limit}))
+		},
+		"outside": func(app *fiber.App, once, pay fiber.Handler) {
+			app.Post("/", timeout.New(func(c fiber.Ctx) error { return c.Next() }, timeout.Config{Timeout: limit}), once, pay)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if suite.Race && name == "outside" {
+				t.Skip("the timeout middleware does not synchronize with its handler, which uses c")
+			}
+			after, released := make(chan struct{}), make(chan struct{})
+			locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+				if e.Kind == core.Released {
+					close(released)
+				}
+			}))
+			app := fiber.New()
+			register(app, fiberlock.Idempotent(locks.Locker, byKey), func(fiber.Ctx) error {
+				<-after
+				return nil
+			})
+			client, url := newClient(t), listen(t, app)
+			if answer, body := send(t, client, newRequest(t, http.MethodPost, url, "", "Idempotency-Key: k")); answer.StatusCode != http.StatusRequestTimeout {
+				t.Errorf("%d %s", answer.StatusCode, body)
+			}
+			close(after)
+			suite.AwaitClosed(t, "the attempt ends", released)
+			adaptertest.WantProblem(t, adaptertest.Pay(t, handlerOf(app), "/", "k", ""), http.StatusConflict, "outcome_unknown")
+		})
+	}
+}
