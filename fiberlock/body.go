@@ -16,12 +16,11 @@ import (
 
 // readBody reads the body of a request, as it was sent, and leaves it for the handler.
 func readBody(c fiber.Ctx, limit int64) ([]byte, error) {
-	request := c.Request()
-	if int64(request.Header.ContentLength()) > limit {
-		return nil, adapter.BodyTooLarge(limit)
-	}
-	if request.IsBodyStream() {
+	if c.Request().IsBodyStream() {
 		return readStream(c, limit)
+	}
+	if int64(c.Request().Header.ContentLength()) > limit { // before files are encoded
+		return nil, adapter.BodyTooLarge(limit)
 	}
 	body, err := bytesOf(c)
 	if int64(len(body)) > limit {
