@@ -102,9 +102,9 @@ func TestStreamedBody(t *testing.T) {
 				return r
 			}
 			if answer, got := send(t, client, request(body)); answer.StatusCode != http.StatusOK || got != body {
-				t.Errorf("%s: %v %d, %d bytes %.300q", path, chunked, answer.StatusCode, len(got), got)
+				t.Errorf("%s: %d, %d bytes", path, answer.StatusCode, len(got))
 			}
-			if answer, got := send(t, client, request(body+" ")); answer.StatusCode != http.StatusRequestEntityTooLarge {
+			if answer, got := send(t, client, request(body+strings.Repeat(" ", 100))); answer.StatusCode != http.StatusRequestEntityTooLarge {
 				t.Errorf("%s: a longer body: %d %s", path, answer.StatusCode, got)
 			}
 		}

@@ -120,19 +120,25 @@ func TestContextIsRestored(t *testing.T) {
 				defer restored(c, "a middleware outside")
 				return c.Next()
 			})
-			app.Get("/", fiberlock.Middleware(locks.Locker, literal), func(c fiber.Ctx) error {
-				if c.Context().Value(key{}) != 1 || adaptertest.IsFree(t, locks.Locker) {
+			handler := func(c fiber.Ctx) error {
+				if _, leased := core.LeaseFromContext(c); !leased || c.Context().Value(key{}) != 1 {
 					t.Error("the handler runs without its lock, or without the values outside")
 				}
 				return test.end()
-			})
-			done := make(chan any, 1)
-			go func() {
-				defer func() { done <- recover() }()
-				handlerOf(app).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-			}()
-			if caught := suite.Receive(t, "the handler ends", done); caught != test.panics {
-				t.Errorf("panic %v", caught)
+			}
+			app.Get("/", fiberlock.Middleware(locks.Locker, literal), handler)
+			if name != "fails" { // which is rendered inside
+				app.Post("/", fiberlock.Idempotent(locks.Locker, literal), handler)
+			}
+			for _, method := range []string{http.MethodPost, http.MethodGet} {
+				done := make(chan any, 1)
+				go func() {
+					defer func() { done <- recover() }()
+					handlerOf(app).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), method, "/", nil))
+				}()
+				if caught := suite.Receive(t, "the handler ends", done); caught != test.panics {
+					t.Errorf("panic %v", caught)
+				}
 			}
 			if handled != (name == "fails") {
 				t.Errorf("the ErrorHandler was called: %v", handled)

@@ -13,6 +13,28 @@ import (
 	"github.com/reqlock/reqlock/fiberlock"
 )
 
+// A wildcard may be empty.
+func TestEmptyWildcardIsNoMistake(t *testing.T) {
+	t.Parallel()
+	warned := 0
+	locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Warned {
+			warned++
+		}
+	}))
+	app := fiber.New()
+	app.Get("/files/*", fiberlock.Middleware(locks.Locker, fiberlock.Params("*")), ok)
+	for path, want := range map[string]int{"/files/": http.StatusBadRequest, "/files/a": http.StatusOK} {
+		answer, err := app.Test(newRequest(t, http.MethodGet, path, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = answer.Body.Close(); answer.StatusCode != want || warned != 0 {
+			t.Errorf("%s: %d, %d warnings", path, answer.StatusCode, warned)
+		}
+	}
+}
+
 // The answers for unknown paths and wrong methods, for each place of the lock.
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
