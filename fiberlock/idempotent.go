@@ -37,7 +37,7 @@ import (
 // connection that is taken over are not stored: copies get core.ErrUnreplayable.
 //
 // If Fiber's timeout middleware answers, the outcome is unknown, wherever it stands: the middleware
-// and the handler write to one answer. Give the handler a context with a deadline instead.
+// and the handler write to one answer. Set the deadlines of what the handler calls instead.
 //
 // Idempotent panics where Middleware does. It also panics for a key of core.All or with
 // Permits, Shared or SharedWhen, and for a Locker that runs requests without Redis
