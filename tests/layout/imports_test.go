@@ -51,6 +51,7 @@ var layers = map[string]string{
 	"ginlock":     "gin net/http core adapter nethttplock",
 	"echolock":    "echo net/http core adapter nethttplock",
 	"echov5lock":  "echov5 net/http core adapter nethttplock",
+	"fiberlock":   "fiber net/http core adapter",
 	"grpclock":    "grpc rpc protobuf core adapter protomsg",
 	"protolock":   "grpc protobuf core adapter grpclock protomsg",
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
@@ -74,6 +75,7 @@ var layers = map[string]string{
 var others = map[string]string{
 	"echo":      "github.com/labstack/echo/v4",
 	"echov5":    "github.com/labstack/echo/v5",
+	"fiber":     "github.com/gofiber/fiber/v3",
 	"gin":       "github.com/gin-gonic/gin",
 	"goleak":    "go.uber.org/goleak",
 	"grpc":      "google.golang.org/grpc",
