@@ -46,6 +46,7 @@ fuzz: ## each fuzzer for 20 s, guided by coverage
 bench: ## what a lock and a middleware cost
 	go test -run '^$$' -bench . ./core ./nethttplock ./ginlock ./echolock ./grpclock ./protolock
 	cd echov5lock && go test -run '^$$' -bench . .
+	cd fiberlock && go test -run '^$$' -bench . .
 
 faults: ## the short fault campaign: some minutes
 	cd tests/faults && go run . -short
@@ -61,6 +62,7 @@ docs: ## check the links, the tables and the Go code of the pages, and the gener
 	cd tests/bench && go test -count=1 ./internal/migrating
 	cd otellock && go test -count=1 -run Docs .
 	cd echov5lock && go test -count=1 -run Pages .
+	cd fiberlock && go test -count=1 -run Pages .
 	cd tests/otel && go test -count=1 -run ThePage .
 
 # Tests, test tools and examples are all that users do not compile.

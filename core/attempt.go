@@ -263,7 +263,7 @@ var errNotRunning = errors.New("reqlock: the attempt has an answer and does not 
 
 // AttemptFromContext returns the attempt of the context, and true if there is one. If there
 // are several, it returns the innermost attempt. It also finds the attempt of the request to which
-// a *gin.Context belongs:
+// a *gin.Context or a fiber.Ctx belongs:
 //
 //	if attempt, ok := core.AttemptFromContext(ctx); ok {
 //		attempt.Decide(core.EndUnknown)

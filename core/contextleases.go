@@ -12,9 +12,9 @@ import "context"
 //
 // The methods of a nil Lease do nothing, and its Fence is 0. All entries are nil if the
 // request runs without its locks by WithFailOpen. A lock of a single key has one entry.
-// It also finds the leases of the request to which a *gin.Context belongs. It returns nil if the
-// context is not under a lock of reqlock. After the release, it returns the leases that have ended:
-// see LeaseFromContext.
+// It also finds the leases of the request to which a *gin.Context or a fiber.Ctx belongs. It returns
+// nil if the context is not under a lock of reqlock. After the release, it returns the leases that
+// have ended: see LeaseFromContext.
 func LeasesFromContext(ctx context.Context) []*Lease {
 	found := ctx.Value(leasesKey{})
 	if found == nil {

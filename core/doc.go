@@ -70,8 +70,8 @@
 //     a Locker and its views share a nested lock, so a process should have one Locker. To
 //     use other settings, make a view by With.
 //   - A caller takes a key again with a context that does not carry its lease. Pass the
-//     context of the lease. A *gin.Context does not carry it unless its engine has
-//     ContextWithFallback; Lock and Do then return ErrHiddenLease.
+//     context of the lease. A fiber.Ctx does not carry it, nor does a *gin.Context unless its
+//     engine has ContextWithFallback; Lock and Do then return ErrHiddenLease.
 //
 // WithWait turns such a wait into ErrWaitTimeout.
 //

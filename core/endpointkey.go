@@ -13,13 +13,13 @@ import (
 // middleware, from what its client sent:
 //
 //	key, err := core.EndpointKey("POST", "POST /payments", "ada", "8e03978e-40d5-43e8") // net/http
-//	key, err := core.EndpointKey("POST", "/payments", "ada", "8e03978e-40d5-43e8")      // Gin, Echo
+//	key, err := core.EndpointKey("POST", "/payments", "ada", "8e03978e-40d5-43e8")      // Gin, Echo, Fiber
 //	key, err := core.EndpointKey("", "/bank.Bank/Transfer", "ada", "8e03978e-40d5-43e8") // gRPC
 //
 // method is the method of the HTTP request, and route the route as the framework reports it: the
-// pattern exactly as the mux of net/http got it, with its method, or the path as Gin and Echo got
-// it, or the full method of an RPC. EndpointKey cannot check the route and the parts: with another
-// one, ReadRecord and Resolve return ErrNotFound, although the request may have happened.
+// pattern exactly as the mux of net/http got it, with its method, or the path as Gin, Echo and
+// Fiber got it, or the full method of an RPC. EndpointKey cannot check the route and the parts: with
+// another one, ReadRecord and Resolve return ErrNotFound, although the request may have happened.
 //
 // If a pattern of net/http has a method, method may be "". A pattern of net/http that ends in a
 // slash is followed by a space and the path. A prefix that http.StripPrefix has removed stands

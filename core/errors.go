@@ -60,11 +60,11 @@ var (
 	// request. It is a mistake in the program: the cause says which one.
 	ErrUpgrade = errors.New("reqlock: a nested lock asks for more than the outer lease of the same key has")
 
-	// ErrHiddenLease says that the caller's context is a *gin.Context that does not carry
-	// the lease of its own request, so that the caller would wait for itself. It is a
+	// ErrHiddenLease says that the caller's context is a *gin.Context or a fiber.Ctx that does not
+	// carry the lease of its own request, so that the caller would wait for itself. It is a
 	// mistake in the program: the text says what to write instead.
-	ErrHiddenLease = errors.New("reqlock: the *gin.Context hides the lease that its request has for this key: " +
-		"pass c.Request.Context() instead of c, or set ContextWithFallback of the engine")
+	ErrHiddenLease = errors.New("reqlock: the context of the framework hides the lease that its request has for this key: " +
+		"pass c.Request.Context() (Gin) or c.Context() (Fiber) instead of c")
 
 	// ErrMismatch says that an idempotency key was used again with another payload.
 	ErrMismatch = errors.New("reqlock: idempotency key used with another payload")

@@ -27,7 +27,7 @@ type leaseKey struct{}
 // LeaseFromContext returns the lease of the context, and true if there is one. If there are
 // several, it returns the innermost lease. For a request with several keys that is the lease
 // of the first key; LeasesFromContext returns the leases of all keys. It also finds the lease of
-// the request to which a *gin.Context belongs.
+// the request to which a *gin.Context or a fiber.Ctx belongs.
 //
 // The lease stays in the context after its end, so that code can log its Key or Fence. So true does
 // not mean that the lock is held: ask lease.Context().Err() for that. A Lock under the context of a

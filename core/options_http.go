@@ -80,7 +80,7 @@ func WithStored(stored func(status int) bool) Option {
 //   - a panic;
 //   - the status 499 and those from 500 except 501, 503 and 511, unless WithStored stores them;
 //   - an error without a status that a middleware outside renders;
-//   - a failure by a timeout (Gin and Echo);
+//   - a failure by a timeout (Gin, Echo and Fiber);
 //   - a failure after the body broke off
 //
 // All others free the key or are stored: see WithStored. WithRerunUnknown can let copies run

@@ -44,8 +44,8 @@ func WithFreeOnFailure() Option {
 }
 
 // WithFingerprint sets the function that distinguishes different requests with the same key. R is
-// the type of the adapter's requests: *http.Request, *gin.Context, echo.Context or *grpclock.Call.
-// The middleware of another adapter panics, unless WithoutFingerprint comes later.
+// the type of the adapter's requests: *http.Request, *gin.Context, echo.Context, fiber.Ctx or
+// *grpclock.Call. The middleware of another adapter panics, unless WithoutFingerprint comes later.
 //
 // If not set, the fingerprint of an HTTP request is SHA-256 over path, query, media type and body.
 // Use WithFingerprint if a client may encode a copy differently, or if the body is large or was

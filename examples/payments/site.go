@@ -25,7 +25,7 @@ type framework struct {
 	words *strings.Replacer // translates expected statuses of HTTP
 }
 
-// A server is an http.Server or a grpcServer.
+// A server is an http.Server, a fiberServer or a grpcServer.
 type server interface {
 	Serve(net.Listener) error
 	Shutdown(context.Context) error
@@ -42,6 +42,7 @@ func (s grpcServer) Shutdown(ctx context.Context) error {
 
 // frameworks returns the frameworks in the order of the table.
 func frameworks() []framework {
+	onFiber := func(b *bank, l *core.Locker) server { return fiberServer{newFiberService(b, l)} }
 	onGRPC := func(b *bank, l *core.Locker) server { return grpcServer{newGRPCService(b, l)} }
 	toGRPC := strings.NewReplacer("Retry-After", "RetryInfo", "409", "ABORTED", "500", "INTERNAL")
 	return []framework{
@@ -49,6 +50,7 @@ func frameworks() []framework {
 		onHTTP("Gin", newGinService),
 		onHTTP("Echo v4", newEchoService),
 		onHTTP("Echo v5", newEchov5Service),
+		{"Fiber", onFiber, sendHTTP, strings.NewReplacer()},
 		{"gRPC", onGRPC, sendGRPC, toGRPC},
 	}
 }

@@ -21,10 +21,10 @@ type Block struct {
 var fenced = regexp.MustCompile("(?m)^(?: *<!-- go: (\\w+) -->\n)?( *)```(.*)\n((?s:.*?))^ *```$")
 
 // preludes are those of the rows in the README's table of frameworks.
-var preludes = map[string]string{"Gin": "gin", "Echo v5": "echov5", "gRPC": "grpc", "none": "http"}
+var preludes = map[string]string{"Gin": "gin", "Echo v5": "echov5", "Fiber v3": "fiber", "gRPC": "grpc", "none": "http"}
 
 // frameworkRow matches such a row: the framework, and the code of the lock on a route.
-var frameworkRow = regexp.MustCompile("(?m)^\\| \\[?(Gin|Echo v5|gRPC|none)\\b[^|]*\\| `([^`]+)` \\|")
+var frameworkRow = regexp.MustCompile("(?m)^\\| \\[?(Gin|Echo v5|Fiber v3|gRPC|none)\\b[^|]*\\| `([^`]+)` \\|")
 
 // Pages returns the blocks of README.md and of the pages of the folder docs, and the code in the
 // README's table of frameworks. The root is the folder of the repository.

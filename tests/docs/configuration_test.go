@@ -17,7 +17,7 @@ var tables = map[string][]string{
 	"The whole Locker":    {"core"},
 	"Idempotent requests": {"core"},
 	"HTTP requests":       {"core"},
-	"HTTP middlewares":    {"nethttplock", "ginlock", "echolock", "echov5lock"},
+	"HTTP middlewares":    {"nethttplock", "ginlock", "echolock", "echov5lock", "fiberlock"},
 	"gRPC interceptors":   {"grpclock"},
 	"Metrics and traces":  {"otellock"},
 }

@@ -51,9 +51,9 @@ func TestEachBlockCompiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Tests of the modules tests/bench, tests/otel, tests/clients and echov5lock check the first four, and TestExamplesAreThoseOfTheFiles the last.
+	// Tests of the modules tests/bench, tests/otel, tests/clients, echov5lock and fiberlock check the first five, and TestExamplesAreThoseOfTheFiles the last.
 	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool {
-		return slices.Contains([]string{"peers", "otel", "clients", "echov5", "example"}, b.Prelude)
+		return slices.Contains([]string{"peers", "otel", "clients", "echov5", "fiber", "example"}, b.Prelude)
 	})
 	if len(blocks) < 50 {
 		t.Fatalf("found %d blocks", len(blocks))

@@ -18,7 +18,7 @@ var importable = []string{
 	"net/http/httputil", "net/url", "os", "os/signal", "runtime/debug", "slices", "strconv", "strings", "sync", "sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 
-	module + "/core", module + "/core/locktest", module + "/echolock", module + "/echov5lock", module + "/ginlock", module + "/grpclock",
+	module + "/core", module + "/core/locktest", module + "/echolock", module + "/echov5lock", module + "/fiberlock", module + "/ginlock", module + "/grpclock",
 	module + "/nethttplock", module + "/otellock", module + "/protolock",
 
 	"github.com/bsm/redislock", "github.com/gin-gonic/gin", "github.com/labstack/echo/v4/middleware",
@@ -31,6 +31,7 @@ var importable = []string{
 // renamed are the packages that a snippet uses by another name, by that name.
 var renamed = map[string]string{
 	"echo":      "github.com/labstack/echo/v4",
+	"fiber":     "github.com/gofiber/fiber/v3",
 	"goredis":   "github.com/go-redsync/redsync/v4/redis/goredis/v9",
 	"pb":        module + "/examples/bankpb",
 	"rand":      "math/rand/v2",
