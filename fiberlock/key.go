@@ -42,7 +42,10 @@ func hasParam(c fiber.Ctx, name string) bool {
 	if name == "*" || name == "+" { // stand for "*1" and "+1"
 		name += "1"
 	}
-	return slices.ContainsFunc(c.Route().Params, func(own string) bool { return strings.EqualFold(own, name) })
+	anyCase := !c.App().Config().CaseSensitive
+	return slices.ContainsFunc(c.Route().Params, func(own string) bool {
+		return own == name || anyCase && strings.EqualFold(own, name)
+	})
 }
 
 // Header reads the key from a request header. If the header occurs more than once,

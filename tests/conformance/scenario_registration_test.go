@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/adaptor"
 	"github.com/labstack/echo/v4"
 	echov5 "github.com/labstack/echo/v5"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/echolock"
 	"github.com/reqlock/reqlock/echov5lock"
+	"github.com/reqlock/reqlock/fiberlock"
 	"github.com/reqlock/reqlock/ginlock"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
@@ -32,6 +35,7 @@ func TestIdempotentRefusesSharedLocks(t *testing.T) {
 			"reqlock: nethttplock" + http: func() { nethttplock.Idempotent(locks, nethttplock.Literal("k")) },
 			"reqlock: ginlock" + http:     func() { ginlock.Idempotent(locks, ginlock.Literal("k")) },
 			"reqlock: echolock" + http:    func() { echolock.Idempotent(locks, echolock.Literal("k")) },
+			"reqlock: fiberlock" + http:   func() { fiberlock.Idempotent(locks, fiberlock.Literal("k")) },
 			"reqlock: grpclock: IdempotentUnaryServerInterceptor needs a locker without WithPermits and WithShared": func() {
 				grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.Literal("k"))
 			},
@@ -51,6 +55,7 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 		"nethttplock: %s has no effect on Middleware": func(o core.Option) { nethttplock.Middleware(locks, nethttplock.Literal("k"), o) },
 		"ginlock: %s has no effect on Middleware":     func(o core.Option) { ginlock.Middleware(locks, ginlock.Literal("k"), o) },
 		"echolock: %s has no effect on Middleware":    func(o core.Option) { echolock.Middleware(locks, echoKey, o) },
+		"fiberlock: %s has no effect on Middleware":   func(o core.Option) { fiberlock.Middleware(locks, fiberlock.Literal("k"), o) },
 		"grpclock: %s has no effect on ServerOptions": func(o core.Option) { grpclock.ServerOptions(locks, grpclock.Literal("k"), o) },
 		"grpclock: %s has no effect on StreamServerInterceptor": func(o core.Option) {
 			grpclock.StreamServerInterceptor(locks, grpclock.Literal("k"), o)
@@ -60,6 +65,7 @@ func TestOptionWithoutEffectIsRefused(t *testing.T) {
 		"nethttplock: %s has no effect on Idempotent": func(o core.Option) { nethttplock.Idempotent(locks, nethttplock.Literal("k"), o) },
 		"ginlock: %s has no effect on Idempotent":     func(o core.Option) { ginlock.Idempotent(locks, ginlock.Literal("k"), o) },
 		"echolock: %s has no effect on Idempotent":    func(o core.Option) { echolock.Idempotent(locks, echoKey, o) },
+		"fiberlock: %s has no effect on Idempotent":   func(o core.Option) { fiberlock.Idempotent(locks, fiberlock.Literal("k"), o) },
 		"grpclock: %s has no effect on IdempotentUnaryServerInterceptor": func(o core.Option) {
 			grpclock.IdempotentUnaryServerInterceptor(locks, grpclock.Literal("k"), o)
 		},
@@ -138,6 +144,18 @@ func TestMisspeltWildcardIsReportedOnce(t *testing.T) {
 			e.POST("/users/:ID", done)
 			e.Group("/files", lock).GET("/x", done) // unknown paths below it have the route /files/*
 			return e
+		},
+		"fiberlock: Params": func(locks *core.Locker, once bool) http.Handler {
+			app := fiber.New(fiber.Config{CaseSensitive: true})
+			lock := fiberlock.Middleware(locks, fiberlock.Params("ID").Named("account"))
+			if once {
+				lock = fiberlock.Idempotent(locks, fiberlock.Params("ID").Named("account"))
+			}
+			done := func(fiber.Ctx) error { return nil }
+			app.Post("/accounts/:id/transfer", lock, done)
+			app.Post("/users/:ID", lock, done)
+			app.Post("/files/:ID?", lock, done)
+			return adaptor.FiberApp(app)
 		},
 	} {
 		for _, once := range []bool{false, true} {
