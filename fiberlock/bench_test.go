@@ -18,8 +18,8 @@ func BenchmarkMiddleware(b *testing.B) {
 	serve := func(b *testing.B, before ...any) {
 		b.Helper()
 		app := fiber.New()
-		handlers := append(before, func(c fiber.Ctx) error { c.Status(http.StatusNoContent); return nil })
-		app.Post("/accounts/:id", handlers[0], handlers[1:]...)
+		before = append(before, func(c fiber.Ctx) error { c.Status(http.StatusNoContent); return nil })
+		app.Post("/accounts/:id", before[0], before[1:]...)
 		handler, ctx := app.Handler(), &fasthttp.RequestCtx{}
 		ctx.Request.Header.SetMethod(http.MethodPost)
 		ctx.Request.SetRequestURI("/accounts/42")

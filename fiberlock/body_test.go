@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/fiberlock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 )
 
 // upload returns a form with a file, and its Content-Type. Each form has another boundary.
@@ -55,24 +57,20 @@ func TestUploads(t *testing.T) {
 				return c.SendString(fmt.Sprint(file.Size))
 			})
 			url, client := listen(t, app), newClient(t)
-			pay := func(account, file string) (*http.Response, string) {
+			pay := func(account, file string) *httptest.ResponseRecorder {
 				body, contentType := upload(t, account, file)
 				return send(t, client, newRequest(t, http.MethodPost, url, body, "Content-Type: "+contentType, "Idempotency-Key: k"))
 			}
 			for range 3 {
-				if answer, body := pay("42", "text"); answer.StatusCode != http.StatusOK || body != "4" {
-					t.Errorf("%d %s", answer.StatusCode, body)
+				if w := pay("42", "text"); w.Code != http.StatusOK || w.Body.String() != "4" {
+					t.Errorf("%d %s", w.Code, w.Body)
 				}
 			}
 			for _, other := range []string{"43 text", "42 none"} {
 				account, file, _ := strings.Cut(other, " ")
-				if answer, _ := pay(account, file); answer.StatusCode != http.StatusUnprocessableEntity {
-					t.Errorf("another upload: %d", answer.StatusCode)
-				}
+				adaptertest.WantProblem(t, pay(account, file), http.StatusUnprocessableEntity, "mismatch")
 			}
-			if answer, body := pay("42", strings.Repeat("long", 1<<18)); answer.StatusCode != http.StatusRequestEntityTooLarge {
-				t.Errorf("a long upload: %d %s", answer.StatusCode, body)
-			}
+			adaptertest.WantProblem(t, pay("42", strings.Repeat("long", 1<<18)), http.StatusRequestEntityTooLarge, "body_too_large")
 		})
 	}
 }
@@ -101,12 +99,11 @@ func TestStreamedBody(t *testing.T) {
 				}
 				return r
 			}
-			if answer, got := send(t, client, request(body)); answer.StatusCode != http.StatusOK || got != body {
-				t.Errorf("%s: %d, %d bytes", path, answer.StatusCode, len(got))
+			if w := send(t, client, request(body)); w.Code != http.StatusOK || w.Body.String() != body {
+				t.Errorf("%s: %d, %d bytes", path, w.Code, w.Body.Len())
 			}
-			if answer, got := send(t, client, request(body+strings.Repeat(" ", 100))); answer.StatusCode != http.StatusRequestEntityTooLarge {
-				t.Errorf("%s: a longer body: %d %s", path, answer.StatusCode, got)
-			}
+			longer := send(t, client, request(body+strings.Repeat(" ", 100)))
+			adaptertest.WantProblem(t, longer, http.StatusRequestEntityTooLarge, "body_too_large")
 		}
 	}
 }

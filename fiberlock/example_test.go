@@ -3,8 +3,6 @@ package fiberlock_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"time"
@@ -30,29 +28,14 @@ func exampleLocker() (locks *core.Locker, stop func()) {
 	}
 }
 
-// request makes a request with headers, given as "name: value", and returns the answer and its body.
-func request(app *fiber.App, method, target, body string, headers ...string) (answer *http.Response, text string) {
+// request makes a request with headers, given as "name: value", and returns the answer.
+func request(app *fiber.App, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body))
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
 		r.Header.Set(name, value)
 	}
-	answer, err := app.Test(r, fiber.TestConfig{Timeout: time.Minute})
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	read, err := io.ReadAll(answer.Body)
-	if err != nil {
-		panic(err)
-	}
-	return answer, string(read)
-}
-
-// status makes a request and returns the status of the answer.
-func status(app *fiber.App, method, target, body string, headers ...string) int {
-	answer, _ := request(app, method, target, body, headers...) //nolint:bodyclose // request does
-	return answer.StatusCode
+	return answerOf(app, r)
 }
 
 // A transfer is refused while another transfer from its account runs.
@@ -64,15 +47,15 @@ func Example() {
 	transfer := func(c fiber.Ctx) error {
 		if c.Params("id") == "42" {
 			// While this transfer runs, the same client sends another transfer.
-			again, _ := request(app, "POST", "/accounts/42/transfer", "") //nolint:bodyclose // request does
-			fmt.Println("meanwhile:", again.StatusCode, "Retry-After:", again.Header.Get("Retry-After"))
-			fmt.Println("another account:", status(app, "POST", "/accounts/43/transfer", ""))
+			again := request(app, "POST", "/accounts/42/transfer", "")
+			fmt.Println("meanwhile:", again.Code, "Retry-After:", again.Header().Get("Retry-After"))
+			fmt.Println("another account:", request(app, "POST", "/accounts/43/transfer", "").Code)
 		}
 		return c.SendStatus(fiber.StatusCreated)
 	}
 	app.Post("/accounts/:id/transfer", fiberlock.Middleware(locks, fiberlock.Params("id").Named("account")), transfer)
 
-	fmt.Println("first:", status(app, "POST", "/accounts/42/transfer", ""))
+	fmt.Println("first:", request(app, "POST", "/accounts/42/transfer", "").Code)
 	// Output:
 	// meanwhile: 409 Retry-After: 1
 	// another account: 201
@@ -99,8 +82,7 @@ func ExampleMiddleware_perUser() {
 		return c.SendString("under the lock " + lease.Key())
 	})
 
-	_, text := request(app, "GET", "/me", "") //nolint:bodyclose // request does
-	fmt.Println(text)
+	fmt.Println(request(app, "GET", "/me", "").Body)
 	// Output:
 	// under the lock user:ada
 }
@@ -115,8 +97,8 @@ func ExampleMiddleware_use() {
 	app.Use("/reports", fiberlock.Middleware(locks, fiberlock.Header("X-Tenant").Named("tenant")))
 	app.Get("/reports/daily", func(c fiber.Ctx) error { return c.SendString("report") })
 
-	fmt.Println(status(app, "GET", "/reports/daily", "", "X-Tenant: acme"), status(app, "GET", "/reports/daily", ""))
-	fmt.Println(status(app, "GET", "/reports/unknown", "", "X-Tenant: acme"), status(app, "GET", "/unknown", ""))
+	fmt.Println(request(app, "GET", "/reports/daily", "", "X-Tenant: acme").Code, request(app, "GET", "/reports/daily", "").Code)
+	fmt.Println(request(app, "GET", "/reports/unknown", "", "X-Tenant: acme").Code, request(app, "GET", "/unknown", "").Code)
 	// Output:
 	// 200 400
 	// 404 404
@@ -139,10 +121,9 @@ func ExampleJSONField() {
 		return c.JSON(payment)
 	})
 
-	_, text := request(app, "POST", "/payments", `{"account":{"id":42},"amount":7}`, "Content-Type: application/json") //nolint:bodyclose // request does
-	fmt.Println(text)
-	fmt.Println(status(app, "POST", "/payments", `{"amount":7}`))
-	fmt.Println(status(app, "POST", "/payments", `{"account":{"id":42,"id":43}}`))
+	fmt.Println(request(app, "POST", "/payments", `{"account":{"id":42},"amount":7}`, "Content-Type: application/json").Body)
+	fmt.Println(request(app, "POST", "/payments", `{"amount":7}`).Code)
+	fmt.Println(request(app, "POST", "/payments", `{"account":{"id":42,"id":43}}`).Code)
 	// Output:
 	// {"Account":{"ID":42},"Amount":7}
 	// 400
@@ -164,7 +145,7 @@ func ExampleMiddleware_severalKeys() {
 		return nil
 	})
 
-	status(app, "POST", "/transfers", `{"from":"b","to":"a"}`)
+	request(app, "POST", "/transfers", `{"from":"b","to":"a"}`)
 	// Output:
 	// account:a is taken: true
 	// account:b is taken: true
@@ -193,15 +174,14 @@ func ExampleWithErrorHandler() {
 		return fiberlock.Middleware(locks, key, fiberlock.WithErrorHandler(refused))
 	}
 	app.Get("/me", me(fiberlock.Locals("user")), func(fiber.Ctx) error { return nil })
-	app.Get("/me/:id", me(fiberlock.Params("id")), func(c fiber.Ctx) error {
-		_, text := request(app, "GET", "/me/ada", "") //nolint:bodyclose // request does
-		fmt.Println(text)
+	app.Get("/me/:id", me(fiberlock.Params("id")), func(fiber.Ctx) error {
+		fmt.Println(request(app, "GET", "/me/ada", "").Body)
 		return nil
 	})
 
-	answer, text := request(app, "GET", "/me", "") //nolint:bodyclose // request does
-	fmt.Println(answer.StatusCode, text)
-	request(app, "GET", "/me/ada", "") //nolint:bodyclose // request does
+	answer := request(app, "GET", "/me", "")
+	fmt.Println(answer.Code, answer.Body)
+	request(app, "GET", "/me/ada", "")
 	// Output:
 	// 401 the user is unknown
 	// {"error":"busy"}
@@ -234,8 +214,8 @@ func ExampleIdempotent() {
 		core.Join(fiberlock.Locals("user_id"), fiberlock.IdempotencyKey())), pay)
 
 	submit := func(key, target string) {
-		answer, _ := request(app, "POST", target, "", "Idempotency-Key: "+key) //nolint:bodyclose // request does
-		fmt.Printf("%d %q, replayed: %v\n", answer.StatusCode, answer.Header.Get("Location"), answer.Header.Get("Idempotent-Replayed") == "true")
+		answer := request(app, "POST", target, "", "Idempotency-Key: "+key)
+		fmt.Printf("%d %q, replayed: %v\n", answer.Code, answer.Header().Get("Location"), answer.Header().Get("Idempotent-Replayed") == "true")
 	}
 	submit("8e03978e", "/payments")
 	submit("8e03978e", "/payments")
@@ -260,15 +240,15 @@ func ExampleIsRead() {
 	app.Get("/accounts/:id", account, func(c fiber.Ctx) error {
 		if c.Query("first") != "" {
 			// While this read runs, the same client sends another one, and a write.
-			fmt.Println("a read beside it:", status(app, "GET", "/accounts/42", ""))
-			fmt.Println("a write beside it:", status(app, "POST", "/accounts/42", ""))
+			fmt.Println("a read beside it:", request(app, "GET", "/accounts/42", "").Code)
+			fmt.Println("a write beside it:", request(app, "POST", "/accounts/42", "").Code)
 		}
 		return nil
 	})
 	app.Post("/accounts/:id", account, func(fiber.Ctx) error { return nil })
 
-	fmt.Println("a read:", status(app, "GET", "/accounts/42?first=1", ""))
-	fmt.Println("a write after it:", status(app, "POST", "/accounts/42", ""))
+	fmt.Println("a read:", request(app, "GET", "/accounts/42?first=1", "").Code)
+	fmt.Println("a write after it:", request(app, "POST", "/accounts/42", "").Code)
 	// Output:
 	// a read beside it: 200
 	// a write beside it: 409

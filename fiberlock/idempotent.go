@@ -103,12 +103,12 @@ func run(c fiber.Ctx, entry adapter.Entry, exchange *adapter.Exchange) (left, re
 	refusal = exchange.RunAnswer(entry.Context(), header, func(ctx context.Context) adapter.HTTPAnswer {
 		returned := false
 		defer func() {
-			setContext(c, outer)
+			setContext(outer, c)
 			if !returned && hasAnswer(c) {
 				exchange.SetStatus(c.Response().StatusCode())
 			}
 		}()
-		setContext(c, ctx)
+		setContext(ctx, c)
 		err := c.Next()
 		returned = true
 		exchange.SetReturned(err, statusIn(err))

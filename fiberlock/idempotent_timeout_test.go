@@ -48,8 +48,8 @@ func TestTimeoutLeavesTheOutcomeUnknown(t *testing.T) {
 				return nil
 			})
 			client, url := newClient(t), listen(t, app)
-			if answer, body := send(t, client, newRequest(t, http.MethodPost, url, "", "Idempotency-Key: k")); answer.StatusCode != http.StatusRequestTimeout {
-				t.Errorf("%d %s", answer.StatusCode, body)
+			if w := send(t, client, newRequest(t, http.MethodPost, url, "", "Idempotency-Key: k")); w.Code != http.StatusRequestTimeout {
+				t.Errorf("%d %s", w.Code, w.Body)
 			}
 			close(after)
 			suite.AwaitClosed(t, "the attempt ends", released)

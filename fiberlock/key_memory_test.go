@@ -52,9 +52,8 @@ func TestKeysDoNotShareTheMemoryOfTheirRequests(t *testing.T) {
 				sent.Go(func() {
 					for n := range requests {
 						key := fmt.Sprintf("key-%d-%02d", (client+n)%clients, n)
-						answer, _ := send(t, connection, newRequest(t, http.MethodPost, url+"/"+key, "", "X-Key: "+key))
-						if answer.StatusCode != http.StatusOK {
-							t.Errorf("status %d", answer.StatusCode)
+						if w := send(t, connection, newRequest(t, http.MethodPost, url+"/"+key, "", "X-Key: "+key)); w.Code != http.StatusOK {
+							t.Errorf("%d %s", w.Code, w.Body)
 						}
 					}
 				})

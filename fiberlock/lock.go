@@ -50,8 +50,8 @@ func Middleware(l *core.Locker, key Key, opts ...core.Option) fiber.Handler {
 
 // serve runs the handlers behind a middleware.
 func serve(c fiber.Ctx, entry adapter.Entry) error {
-	defer setContext(c, c.Context())
-	setContext(c, entry.Context())
+	defer setContext(c.Context(), c)
+	setContext(entry.Context(), c)
 	err := c.Next()
 	entry.Returned()
 	return err
@@ -71,7 +71,7 @@ type contextKey struct{}
 
 // setContext sets the context of a request. After the lock, c must not have a context that ended with
 // the lease.
-func setContext(c fiber.Ctx, ctx context.Context) {
+func setContext(ctx context.Context, c fiber.Ctx) {
 	if !isAbandoned(c) {
 		c.SetContext(ctx)
 		c.Locals(contextKey{}, ctx)

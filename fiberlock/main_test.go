@@ -2,8 +2,10 @@ package fiberlock_test
 
 import (
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -87,17 +89,34 @@ func newRequest(t *testing.T, method, url, body string, headers ...string) *http
 	return r
 }
 
-// send sends a request, and returns the answer and its body.
-func send(t *testing.T, client *http.Client, r *http.Request) (*http.Response, string) {
+// send sends a request, and returns the answer.
+func send(t *testing.T, client *http.Client, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
 	answer, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
+	return recorded(answer)
+}
+
+// answerOf sends a request to an application that does not listen, and returns the answer.
+func answerOf(app *fiber.App, r *http.Request) *httptest.ResponseRecorder {
+	answer, err := app.Test(r, fiber.TestConfig{Timeout: time.Minute})
 	if err != nil {
-		t.Errorf("reading the answer: %v", err)
+		panic(err)
 	}
-	return answer, string(body)
+	defer func() { _ = answer.Body.Close() }()
+	return recorded(answer)
+}
+
+// recorded reads an answer.
+func recorded(answer *http.Response) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	maps.Copy(w.Header(), answer.Header)
+	w.WriteHeader(answer.StatusCode)
+	if _, err := io.Copy(w, answer.Body); err != nil {
+		panic(err)
+	}
+	return w
 }
