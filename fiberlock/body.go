@@ -33,7 +33,8 @@ func readBody(c fiber.Ctx, limit int64) ([]byte, error) {
 // would encode it in another order for each copy.
 func bytesOf(c fiber.Ctx) ([]byte, error) {
 	request := c.Request()
-	if boundary := string(request.Header.MultipartFormBoundary()); boundary != "" {
+	boundary := string(request.Header.MultipartFormBoundary())
+	if boundary != "" && len(request.Header.ContentEncoding()) == 0 { // otherwise Fiber would decompress it
 		if form, err := request.MultipartForm(); err == nil {
 			return encode(form, boundary)
 		}

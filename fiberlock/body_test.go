@@ -2,6 +2,7 @@ package fiberlock_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -73,6 +74,20 @@ func TestUploads(t *testing.T) {
 			adaptertest.WantProblem(t, pay("42", strings.Repeat("long", 1<<18)), http.StatusRequestEntityTooLarge, "body_too_large")
 		})
 	}
+}
+
+// What a client has compressed may have any length.
+func TestCompressedUploadIsNotDecompressed(t *testing.T) {
+	t.Parallel()
+	body, contentType := upload(t, "42", "text")
+	var compressed bytes.Buffer
+	w := gzip.NewWriter(&compressed)
+	_, _ = io.WriteString(w, body)
+	_ = w.Close()
+	app := fiber.New()
+	app.Post("/", fiberlock.Middleware(locktest.New(t).Locker, fiberlock.Form("account")), mustNotRun(t))
+	r := newRequest(t, http.MethodPost, "/", compressed.String(), "Content-Type: "+contentType, "Content-Encoding: gzip")
+	adaptertest.WantProblem(t, answerOf(app, r), http.StatusBadRequest, "invalid_key")
 }
 
 // A body that Fiber streams is read up to the limit, and is there for the handler.

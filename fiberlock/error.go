@@ -21,7 +21,7 @@ const self = adapter.Name("fiberlock")
 // handlers that gave no answer after their context had ended: the error is
 // core.ErrOutcomeUnknown, or core.ErrUnavailable if the key is free.
 //
-// If handle returns err, or an error that wraps it, the ErrorHandler gets an *fiber.Error with the
+// If handle returns err, or another error of core, the ErrorHandler gets an *fiber.Error with the
 // status and the code of the refusal, such as "busy", that unwraps to it: Fiber's default
 // ErrorHandler sends the text of an error. So a handle that returns err leaves all refusals to the
 // ErrorHandler.
@@ -99,19 +99,19 @@ func isAnswered(c fiber.Ctx, refusal core.Refusal) bool {
 // returned returns the error by which the application's ErrorHandler answers a request that does not
 // run because of err.
 func returned(c fiber.Ctx, answer, err error, entry adapter.Entry) error {
-	refusal := adapter.RefusalOf(err)
-	isOurs := errors.Is(answer, err) || errors.Is(err, answer)
-	if errors.Is(answer, err) {
-		shown := fiber.NewError(refusal.HTTP, refusal.Code)
-		if own := ownError(answer); own != nil {
-			shown = own
+	refusal, isOurs := core.RefusalOf(answer)
+	shown := ownError(answer)
+	if isOurs {
+		if shown == nil {
+			shown = fiber.NewError(refusal.HTTP, refusal.Code)
 		}
 		answer = &refused{shown, answer}
 	}
+	isOurs = isOurs || shown != nil && errors.Is(err, answer) // of the key
 	if isOurs && !isAbandoned(c) {
 		w := newWriter(c)
-		adapter.SetRefusalHeader(w.header, refusal)
-		w.WriteHeader(statusIn(answer))
+		adapter.SetRefusalHeader(w.header, adapter.RefusalOf(err))
+		w.WriteHeader(shown.Code)
 	}
 	entry.SetReturned(answer, statusIn(answer), isOurs)
 	return answer

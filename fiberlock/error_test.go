@@ -31,6 +31,7 @@ func TestErrorHandler(t *testing.T) {
 		"its status only":         {func(c fiber.Ctx, _ error) error { c.Status(http.StatusConflict); return nil }, 409, `"code":"busy"`, true},
 		"the error itself":        {func(_ fiber.Ctx, err error) error { return err }, 409, "busy", true},
 		"a wrapped error":         {func(_ fiber.Ctx, err error) error { return fmt.Errorf("%s: %w", theKey, err) }, 409, "busy", true},
+		"another error of core":   {func(fiber.Ctx, error) error { return core.ErrBusy }, 409, "busy", true},
 		"with a status":           {func(_ fiber.Ctx, err error) error { return errors.Join(fiber.ErrLocked, err) }, 423, "Locked", true},
 		"with that of a success":  {func(_ fiber.Ctx, err error) error { return errors.Join(fiber.NewError(200, "fine"), err) }, 409, "busy", true},
 		"an own fiber.Error":      {func(fiber.Ctx, error) error { return fiber.ErrLocked }, 423, "Locked", false},
