@@ -12,18 +12,13 @@ import (
 
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/middleware/adaptor"
-	"go.uber.org/goleak"
 
 	"github.com/reqlock/reqlock/fiberlock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// Two of fasthttp's goroutines end late, or never.
-func TestMain(m *testing.M) {
-	suite.Main(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
-}
+func TestMain(m *testing.M) { suite.Main(m, suite.Fasthttp()...) }
 
 // theKey is the key of requests if a test gives no other.
 const theKey = adaptertest.Key

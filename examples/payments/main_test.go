@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) {
 	holdIfAsked() // the scenario of a crash starts this program as the holder
 	gin.SetMode(gin.TestMode)
-	suite.Main(m)
+	suite.Main(m, suite.Fasthttp()...)
 }
 
 func TestAllGoesAsExpected(t *testing.T) {

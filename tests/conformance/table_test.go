@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gin-gonic/gin"
-	"go.uber.org/goleak"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -14,9 +13,7 @@ import (
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.TestMode) // otherwise it prints each route
 	suite.Parallel(32)
-	// Two of fasthttp's goroutines end late, or never.
-	suite.Main(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+	suite.Main(m, suite.Fasthttp()...)
 }
 
 // A testCase is one row of the table.

@@ -116,6 +116,14 @@ func OnExit(function func()) {
 	exits.functions = append(exits.functions, function)
 }
 
+// Fasthttp are options of Main for the goroutines of fasthttp, Fiber's server, that end late or never.
+func Fasthttp() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+	}
+}
+
 // lastDial is how long a closed client of go-redis may keep a goroutine. A client whose
 // server was down dials once a second, and detects only then that it was closed.
 const lastDial = 3 * time.Second

@@ -5,17 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 )
 
-func TestMain(m *testing.M) {
-	suite.Main(m, // fasthttp leaves these goroutines asleep, one of them for ever
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
-}
+func TestMain(m *testing.M) { suite.Main(m, suite.Fasthttp()...) }
 
 // Without its middleware, a service replays nothing and stores nothing: a run must be an error.
 func TestABrokenCaseGivesNoFigure(t *testing.T) {
