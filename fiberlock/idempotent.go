@@ -104,7 +104,7 @@ func run(c fiber.Ctx, entry adapter.Entry, exchange *adapter.Exchange) (left, re
 		returned := false
 		defer func() {
 			setContext(outer, c)
-			if !returned && hasAnswer(c) {
+			if !returned && !isAbandoned(c) && hasAnswer(c) {
 				exchange.SetStatus(c.Response().StatusCode())
 			}
 		}()
