@@ -105,14 +105,14 @@ func Cookies(name string) Key {
 	}).Describe(adapter.Call("Cookies", name), "the cookie "+strconv.Quote(name))
 }
 
-// IP reads the key from c.IP: the address of the client, from the header of
-// fiber.Config.ProxyHeader if the proxy is trusted. All notations of an address are one key. A
-// client without an address, as on a Unix socket, is core.ErrNoKey or core.ErrInvalidKey, and so is a
-// header that is a list: set fiber.Config.EnableIPValidation.
+// IP reads the key from c.IP: the address of the peer, or the one in the header of
+// fiber.Config.ProxyHeader if TrustProxyConfig names the peer. All notations of an address are one
+// key. A header that is a list is core.ErrInvalidKey.
 //
-// Behind a proxy without these settings, the address is that of the proxy, so that all clients share
-// one lock. With fiber.Config.TrustProxy, let TrustProxyConfig name your proxies alone: any other client
-// that it trusts can choose its key.
+// Behind a proxy without these settings, and on a Unix socket (0.0.0.0), all clients share one lock.
+// Let the proxy overwrite the header with one address, and let TrustProxyConfig name your proxies
+// alone: any other client that it trusts can choose its key. Do not set EnableIPValidation for a
+// header that is a list: it takes the first address, which the client has chosen.
 func IP() Key {
 	return core.KeyOf(func(c fiber.Ctx) (string, error) { return adapter.IP(c.IP()) }).Describe("IP()", "")
 }
