@@ -18,7 +18,7 @@ type Accessors[R any] struct {
 	// Header returns the values of a header. Its name is canonical.
 	Header func(r R, name string) []string
 	// Body reads the body, and leaves it for the handler. Its error is core.ErrBodyTooLarge for a
-	// body over the limit, in bytes: see ReadBody and BodyTooLarge.
+	// body over the limit, in bytes: see ReadBody, BodyTooLarge and BodyConsumed.
 	Body func(r R, limit int64) ([]byte, error)
 
 	request func(R) *http.Request // nil for a framework without net/http

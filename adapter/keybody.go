@@ -78,6 +78,12 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) { return httpbody.Re
 // core.WithMaxBody, for a framework that reads bodies by itself.
 func BodyTooLarge(limit int64) error { return httpbody.TooLarge(limit) }
 
+// BodyConsumed returns the error of a body of which nothing is left, because a middleware outside has
+// read it, for Accessors.Body and BodyKey of a framework without net/http. Without it, all such requests
+// have the same, empty body. reader is what needs the body, as the program calls it, such as
+// `JSONField("id")`. The observers get a core.Warned event with it once.
+func BodyConsumed(reader string) error { return httpbody.Consumed(reader) }
+
 // CopyForm copies the forms that a handler has parsed in its request to the request from before the
 // middleware. Middlewares outside cannot parse them any more, because the body has been read, and
 // the server removes the temporary files of its own request only. Existing forms stay, and nothing

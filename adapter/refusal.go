@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -100,16 +101,10 @@ func titleOf(r core.Refusal) string {
 	return strings.ToUpper(r.Code[:1]) + strings.ReplaceAll(r.Code[1:], "_", " ")
 }
 
-// InRequest returns err for WriteRefusal and RefusalOf, to answer a request. A cause of the context of
-// a lease, such as core.ErrLost, gets the problem type of the Locker that has given the lease: see
-// core.WithProblemType. The errors of Lock.Enter and of an idempotent middleware have it. A nil r
-// changes nothing.
-func InRequest(r *http.Request, err error) error {
-	if r == nil {
-		return err
-	}
-	return bridge.InContext(r.Context(), err)
-}
+// InContext returns err for WriteRefusal and RefusalOf, to answer the request of a context. A cause of
+// the context of a lease, such as core.ErrLost, gets the problem type of the Locker that has given the
+// lease: see core.WithProblemType. The errors of Lock.Enter and of an idempotent middleware have it.
+func InContext(ctx context.Context, err error) error { return bridge.InContext(ctx, err) }
 
 // wholeSeconds rounds up, so that a client does not retry too early.
 func wholeSeconds(d time.Duration) string {

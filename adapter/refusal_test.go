@@ -145,7 +145,7 @@ func TestWriteNamesThePartOfTheRequest(t *testing.T) {
 func TestWriteNamesTheLimitOfABody(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	WriteRefusal(w, InRequest(nil, limitedError(5)))
+	WriteRefusal(w, InContext(t.Context(), limitedError(5)))
 	if want := `"detail":"The request body is larger than 5 bytes."`; w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), want) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -145,7 +145,7 @@ func isItself(answer, err error) bool {
 // with its Code and Message, unless it wraps an error of core. No other answer
 // contains a key, a token or the text of an error. core.WithProblemType sets another type.
 func WriteError(c echo.Context, err error) error {
-	refusal := adapter.RefusalOf(adapter.InRequest(c.Request(), err))
+	refusal := adapter.RefusalOf(adapter.InContext(c.Request().Context(), err))
 	document := &problem{refusal: refusal}
 	announce(c, refusal, document)
 	inner := &echo.HTTPError{Code: refusal.HTTP, Message: document, Internal: behind(err)}

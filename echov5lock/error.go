@@ -142,7 +142,7 @@ func refuse(c *echo.Context, err error, handler func(*echo.Context, error) error
 // and MarshalJSON or ProblemError. No other answer contains a key, a token or the text of
 // an error.
 func WriteError(c *echo.Context, err error) error {
-	answer := &refusal{Refusal: adapter.RefusalOf(adapter.InRequest(c.Request(), err)), cause: err}
+	answer := &refusal{Refusal: adapter.RefusalOf(adapter.InContext(c.Request().Context(), err)), cause: err}
 	answer.announce(c)
 	refused := refusedOf(c)
 	if answer.Code == "key_error" && isRendered(err) {

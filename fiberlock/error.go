@@ -58,7 +58,7 @@ type handler func(fiber.Ctx, error) error
 // "internal". No answer contains a key, a token or the text of an error. core.WithProblemType sets
 // another type.
 func WriteError(c fiber.Ctx, err error) error {
-	err = adapter.InRequest((&http.Request{}).WithContext(c.Context()), err)
+	err = adapter.InContext(c.Context(), err)
 	if own := keyError(err); own != nil {
 		return own
 	}

@@ -53,7 +53,7 @@ type handler func(*gin.Context, error)
 // core.RefusalOf does not know is 500 with the code "internal". No answer contains a
 // key, a token or the text of an error. core.WithProblemType sets another type.
 func WriteError(c *gin.Context, err error) {
-	adapter.WriteRefusal(sender{c.Writer}, adapter.InRequest(c.Request, err))
+	adapter.WriteRefusal(sender{c.Writer}, adapter.InContext(c.Request.Context(), err))
 }
 
 // refuse ends a request that does not run, and answers it unless the key has

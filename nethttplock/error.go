@@ -57,5 +57,5 @@ func (h handler) refuse(w http.ResponseWriter, r *http.Request, err error, entry
 // core.RefusalOf does not know is 500 with the code "internal". No answer contains a
 // key, a token or the text of an error. core.WithProblemType sets another type.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	adapter.WriteRefusal(w, adapter.InRequest(r, err))
+	adapter.WriteRefusal(w, adapter.InContext(r.Context(), err))
 }

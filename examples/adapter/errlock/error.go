@@ -30,5 +30,5 @@ func refuse(w http.ResponseWriter, r *http.Request, err error, handle errmux.Err
 
 // WriteError answers a request that did not run. An error handler can call it.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	adapter.WriteRefusal(w, adapter.InRequest(r, err))
+	adapter.WriteRefusal(w, adapter.InContext(r.Context(), err))
 }
