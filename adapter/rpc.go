@@ -143,6 +143,31 @@ func (x RPC[R]) isTimeout(err error) bool {
 	})
 }
 
+// Chosen returns the error that an error handler has chosen for a call which is refused because of err,
+// by returning own: the first error in the tree of own that has a code of its own, or nil. It does not
+// search below err or another error of core: the error handler did not choose a code there.
+func (x RPC[R]) Chosen(own, err error) error {
+	if own == nil || same(own, err) {
+		return nil
+	}
+	if _, ours := own.(*core.Error); ours { //nolint:errorlint // the tree is walked here
+		return nil
+	}
+	if code, ok := x.Code(own); ok && code != rpcOK {
+		return own
+	}
+	wrapped := []error{errors.Unwrap(own)}
+	if joined, ok := own.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as above
+		wrapped = joined.Unwrap()
+	}
+	for _, below := range wrapped {
+		if chosen := x.Chosen(below, err); chosen != nil {
+			return chosen
+		}
+	}
+	return nil
+}
+
 // refusalIn returns the refusal of a middleware inside that an error is, or nil. An error is a refusal
 // if it wraps only that one, and is sent with its code, or if it has the code and the reason of the
 // last one. A refusal that is joined with another error does not count, because that may be the

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"reflect"
 	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -141,9 +140,9 @@ func (c *config) refusalOf(call *Call, err error) *refusal {
 	refused := newRefusal(StatusOf(err), err)
 	if c.onError != nil {
 		own := c.onError(call, err)
-		if chosen := statusBeside(own, err); chosen != nil {
-			refused.status, refused.cause = chosen, own
-			refused.pushback = cmp.Or(pushbackOf(chosen), refused.pushback)
+		if chosen := c.rpc.Chosen(own, err); chosen != nil {
+			refused.status, refused.cause = statusIn(chosen), own
+			refused.pushback = cmp.Or(pushbackOf(refused.status), refused.pushback)
 		}
 	}
 	return refused
@@ -162,31 +161,3 @@ func (r *refusal) GRPCStatus() *status.Status { return r.status }
 
 // Unwrap returns the cause, for errors.Is and errors.As.
 func (r *refusal) Unwrap() error { return r.cause }
-
-// statusBeside returns the status in the error tree of own, or nil. It does not
-// search below err or another error of core: the error handler did not choose a
-// status there.
-func statusBeside(own, err error) *status.Status {
-	if own == nil || reflect.ValueOf(err).Comparable() && own == err { //nolint:errorlint // the same error, not a wrapped one
-		return nil
-	}
-	switch own := own.(type) { //nolint:errorlint // the tree is walked here
-	case *core.Error:
-		return nil
-	case interface{ GRPCStatus() *status.Status }:
-		if isFailure(own.GRPCStatus()) {
-			return own.GRPCStatus()
-		}
-	}
-	switch own := own.(type) { //nolint:errorlint // as above
-	case interface{ Unwrap() error }:
-		return statusBeside(own.Unwrap(), err)
-	case interface{ Unwrap() []error }:
-		for _, below := range own.Unwrap() {
-			if chosen := statusBeside(below, err); chosen != nil {
-				return chosen
-			}
-		}
-	}
-	return nil
-}

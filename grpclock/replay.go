@@ -2,19 +2,16 @@ package grpclock
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/reqlock/reqlock/adapter"
+	"github.com/reqlock/reqlock/adapter/protomsg"
 	"github.com/reqlock/reqlock/core"
 )
 
@@ -26,7 +23,7 @@ func (c *config) replay(ctx context.Context, entry adapter.Entry, call *Call, an
 	var message proto.Message
 	if answer.Code == 0 {
 		var err error
-		if message, err = messageIn(answer, call.method); err != nil {
+		if message, err = protomsg.Reply(call.method, answer); err != nil {
 			return nil, c.refuse(ctx, entry, call, &core.Error{Kind: core.ErrUnreplayable, Cause: err})
 		}
 	}
@@ -35,27 +32,6 @@ func (c *config) replay(ctx context.Context, entry adapter.Entry, call *Call, an
 	_ = grpc.SetTrailer(ctx, answer.Trailer)
 	if answer.Code != 0 {
 		return nil, statusOfReply(answer).Err()
-	}
-	return message, nil
-}
-
-// messageIn returns the message of a stored answer. The program must have its type,
-// and the method, if the program knows it, must return that type: another build may
-// have stored the answer.
-func messageIn(answer adapter.RPCAnswer, fullMethod string) (proto.Message, error) {
-	name := protoreflect.FullName(answer.Type)
-	method := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(fullMethod, "/"), "/", "."))
-	found, _ := protoregistry.GlobalFiles.FindDescriptorByName(method)
-	if known, ok := found.(protoreflect.MethodDescriptor); ok && known.Output().FullName() != name {
-		return nil, fmt.Errorf("reqlock: %s does not return a %s", fullMethod, name)
-	}
-	messageType, err := protoregistry.GlobalTypes.FindMessageByName(name)
-	if err != nil {
-		return nil, fmt.Errorf("reqlock: the message of an answer: %w", err)
-	}
-	message := messageType.New().Interface()
-	if err := proto.Unmarshal(answer.Message, message); err != nil {
-		return nil, fmt.Errorf("reqlock: the message of an answer: %w", err)
 	}
 	return message, nil
 }
