@@ -1,0 +1,186 @@
+package connectlock
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/reqlock/reqlock/adapter"
+	"github.com/reqlock/reqlock/adapter/protomsg"
+	"github.com/reqlock/reqlock/core"
+)
+
+// NewAnswer returns an answer for core.Answered, with which an operator ends the unknown outcome of a
+// call. Copies of the call get it as if a handler had returned reply and err: the message if err is
+// nil, and otherwise the error with its code, details and metadata.
+//
+// The error says that there is neither a message nor an err, or that the message cannot be encoded.
+func NewAnswer(reply proto.Message, err error) (core.Answer, error) {
+	if err == nil && reply == nil {
+		return core.Answer{}, self.Errorf("NewAnswer: there is neither a message nor an error")
+	}
+	answer, ok := answerOf(replayed{connect.NewResponse(&struct{}{}), reply}, err, side{})
+	if !ok {
+		return core.Answer{}, self.Errorf("NewAnswer: the message cannot be encoded")
+	}
+	return adapter.NewRPCAnswer(answer), nil
+}
+
+const (
+	// replayedMark is the header that marks a replay.
+	replayedMark = "Idempotent-Replayed"
+	// metaMark is the trailer in a stored answer that names the other trailers that are the metadata of
+	// an error. The Connect protocol sends that as headers. The prefix is reserved for Connect.
+	metaMark = "Connect-Error-Meta"
+)
+
+// A side is the header and the trailer that are sent beside the answer of a unary call.
+type side struct{ header, trailer http.Header }
+
+// sideOf returns a copy of what was set by connect.CallInfoForHandlerContext.
+func sideOf(ctx context.Context) side {
+	info, ok := connect.CallInfoForHandlerContext(ctx)
+	if !ok { // in a test without a server
+		return side{}
+	}
+	return side{info.ResponseHeader().Clone(), info.ResponseTrailer().Clone()}
+}
+
+// since returns what was added after before.
+func (s side) since(before side) side {
+	return side{added(before.header, s.header), added(before.trailer, s.trailer)}
+}
+
+// added returns the values of after that are not at the beginning of those of before.
+func added(before, after http.Header) http.Header {
+	more := make(http.Header)
+	for name, values := range after {
+		if old := before[name]; len(old) <= len(values) && slices.Equal(old, values[:len(old)]) {
+			values = values[len(old):]
+		}
+		merge(more, name, values)
+	}
+	return more
+}
+
+// merge adds values of a name.
+func merge(into http.Header, name string, values []string) {
+	if len(values) > 0 {
+		into[name] = append(into[name], values...)
+	}
+}
+
+// answerOf returns the answer of a handler, with what it has set beside the answer. ok is false if it
+// cannot be replayed.
+func answerOf(reply connect.AnyResponse, err error, beside side) (a adapter.RPCAnswer, ok bool) {
+	header, trailer := added(nil, beside.header), added(nil, beside.trailer)
+	a = adapter.RPCAnswer{Header: header, Trailer: trailer}
+	if err != nil {
+		e := sent(err)
+		a.Code, a.Text = uint32(e.Code()), e.Message()
+		for _, detail := range e.Details() {
+			a.Details = append(a.Details, adapter.RPCDetail{Type: "type.googleapis.com/" + detail.Type(), Value: detail.Bytes()})
+		}
+		if connect.IsWireError(e) { // Connect does not send the metadata of another service
+			return a, true
+		}
+		for name, values := range e.Meta() {
+			merge(trailer, name, values)
+			merge(trailer, metaMark, []string{name})
+		}
+		slices.Sort(trailer[metaMark])
+		return a, true
+	}
+	if reply == nil {
+		return a, false
+	}
+	for name, values := range reply.Header() {
+		merge(header, name, values)
+	}
+	for name, values := range reply.Trailer() {
+		merge(trailer, name, values)
+	}
+	m, ok := reply.Any().(proto.Message)
+	if !ok {
+		return a, false
+	}
+	a.Type = string(m.ProtoReflect().Descriptor().FullName())
+	a.Message, err = proto.Marshal(m)
+	return a, err == nil
+}
+
+// sent returns the error that Connect sends for the error of a handler.
+func sent(err error) *connect.Error {
+	var own *connect.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(err, context.Canceled):
+		return connect.NewError(connect.CodeCanceled, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return connect.NewError(connect.CodeDeadlineExceeded, err)
+	}
+	return connect.NewError(connect.CodeUnknown, err)
+}
+
+// A replayed is the response of a replay. Only Connect can make a connect.Response, and its type has
+// that of the message, which an interceptor does not know before the handler has run. Connect and the
+// interceptors outside read a response by these methods.
+type replayed struct {
+	connect.AnyResponse // for its header and its trailer
+	message             proto.Message
+}
+
+// Any returns the message.
+func (r replayed) Any() any { return r.message }
+
+// replay returns the stored answer of a call. Without a response, an error that has no code says why
+// the answer cannot be read.
+func replay(ctx context.Context, call *Call, stored adapter.RPCAnswer) (connect.AnyResponse, error) {
+	if stored.Code != 0 {
+		return nil, errorOfReplay(ctx, stored)
+	}
+	message, err := protomsg.Reply(call.procedure(), stored)
+	if err != nil {
+		return nil, &core.Error{Kind: core.ErrUnreplayable, Cause: err}
+	}
+	r := replayed{connect.NewResponse(&struct{}{}), message}
+	put(r.Header(), stored.Header)
+	put(r.Trailer(), stored.Trailer)
+	r.Header().Set(replayedMark, "true")
+	return r, nil
+}
+
+// errorOfReplay returns an answer that is an error, and sets its header and its trailer.
+func errorOfReplay(ctx context.Context, stored adapter.RPCAnswer) error {
+	e := connect.NewError(connect.Code(stored.Code), errors.New(stored.Text))
+	for _, detail := range stored.Details {
+		addDetail(e, &anypb.Any{TypeUrl: detail.Type, Value: detail.Value})
+	}
+	trailer := make(http.Header)
+	put(trailer, stored.Trailer)
+	for _, name := range trailer[metaMark] {
+		merge(e.Meta(), name, trailer[http.CanonicalHeaderKey(name)])
+		trailer.Del(name)
+	}
+	trailer.Del(metaMark)
+	if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
+		put(info.ResponseHeader(), stored.Header)
+		put(info.ResponseTrailer(), trailer)
+		info.ResponseHeader().Set(replayedMark, "true")
+	}
+	return e
+}
+
+// put adds stored metadata.
+func put(into http.Header, stored map[string][]string) {
+	for name, values := range stored {
+		merge(into, http.CanonicalHeaderKey(strings.ToLower(name)), values)
+	}
+}
