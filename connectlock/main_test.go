@@ -80,7 +80,9 @@ func (b *bank) handler(opts ...connect.HandlerOption) http.Handler {
 	return mux
 }
 
-func bankService() protoreflect.ServiceDescriptor { return pb.File_bank_proto.Services().ByName("Bank") }
+func bankService() protoreflect.ServiceDescriptor {
+	return pb.File_bank_proto.Services().ByName("Bank")
+}
 
 // A client is a client of the bank.
 type client struct {
@@ -110,6 +112,14 @@ func locked(interceptors ...connect.Interceptor) connect.HandlerOption {
 // listen starts a server, and returns a function that makes clients of it.
 func listen(t testing.TB, handler http.Handler) func(opts ...connect.ClientOption) client {
 	t.Helper()
+	return listenOver(t, handler, func(over http.RoundTripper) http.RoundTripper { return over })
+}
+
+// listenOver is listen for clients over another transport around the one of HTTP/2.
+func listenOver(
+	t testing.TB, handler http.Handler, around func(http.RoundTripper) http.RoundTripper,
+) func(opts ...connect.ClientOption) client {
+	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetHTTP1(true)
@@ -120,7 +130,7 @@ func listen(t testing.TB, handler http.Handler) func(opts ...connect.ClientOptio
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	t.Cleanup(transport.CloseIdleConnections)
 	return func(opts ...connect.ClientOption) client {
-		return clientOf(&http.Client{Transport: transport}, server.URL, opts...)
+		return clientOf(&http.Client{Transport: around(transport)}, server.URL, opts...)
 	}
 }
 
