@@ -157,7 +157,7 @@ func (x RPC[R]) Chosen(own, err error) error {
 		return own
 	}
 	wrapped := []error{errors.Unwrap(own)}
-	if joined, ok := own.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as above
+	if joined, ok := own.(interface{ Unwrap() []error }); ok {
 		wrapped = joined.Unwrap()
 	}
 	for _, below := range wrapped {

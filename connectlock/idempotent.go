@@ -68,7 +68,7 @@ func (r refuser) once(
 	case err != nil:
 		return nil, r.refuse(entry, call, err)
 	case exchange == nil:
-		return r.run(entry, req, next)
+		return r.run(entry, req, next) //nolint:contextcheck // derived from ctx
 	}
 	if stored, ok := exchange.Replayed(); ok {
 		reply, err = replay(ctx, call, stored)

@@ -63,7 +63,7 @@ func (i *locking) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if err != nil {
 			return nil, i.refuse(entry, call, err)
 		}
-		return i.run(entry, req, next)
+		return i.run(entry, req, next) //nolint:contextcheck // derived from ctx
 	}
 }
 
@@ -94,6 +94,6 @@ func (i *locking) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 			return i.late(ctx, conn, next) // reads the key again, with the first message
 		}
 		defer entry.Leave()
-		return i.rpc.Returned(entry, next(entry.Context(), conn))
+		return i.rpc.Returned(entry, next(entry.Context(), conn)) //nolint:contextcheck // derived from ctx
 	}
 }

@@ -28,7 +28,7 @@ type stream struct {
 func (i *locking) late(ctx context.Context, conn connect.StreamingHandlerConn, next connect.StreamingHandlerFunc) error {
 	s := &stream{StreamingHandlerConn: conn, i: i, ctx: newLateContext(ctx)}
 	defer s.end()
-	return i.rpc.LossOf(s.ctx, s.result(next(s.ctx, s)))
+	return i.rpc.LossOf(s.ctx, s.result(next(s.ctx, s))) //nolint:contextcheck // derived from ctx
 }
 
 // Receive receives a message, and takes the lock with the first one.
