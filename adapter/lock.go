@@ -75,9 +75,7 @@ func (m *Lock[R]) Enter(ctx context.Context, r R) (Entry, error) {
 // key was read, it takes no lock, and reports nothing: the stream enters again later. entered is
 // false then, and the Entry is not valid. A nil drop counts as false.
 func (m *Lock[R]) EnterUnless(ctx context.Context, r R, drop *bool) (entry Entry, entered bool, err error) {
-	if !m.isRPC {
-		m.wait.check(ctx)
-	}
+	m.wait.check(ctx)
 	entry = Entry{wait: m.wait, pass: newPass(ctx, m.isRPC), mistakes: m.mistakes}
 	entry.ctx, entry.release, err = m.bound.Enter(entry.pass.within(ctx), r, drop)
 	switch {

@@ -117,6 +117,9 @@ func frameworks() []*framework {
 		overGRPCBidi(),
 		overAnnotatedUnary(),
 		overAnnotatedBidi(),
+		overConnect(),
+		overConnectStream(),
+		overConnectBidi(),
 	}
 }
 
