@@ -45,6 +45,7 @@ fuzz: ## each fuzzer for 20 s, guided by coverage
 
 bench: ## what a lock and a middleware cost
 	go test -run '^$$' -bench . ./core ./nethttplock ./ginlock ./echolock ./grpclock ./protolock
+	cd connectlock && go test -run '^$$' -bench . .
 	cd echov5lock && go test -run '^$$' -bench . .
 	cd fiberlock && go test -run '^$$' -bench . .
 

@@ -54,6 +54,7 @@ var layers = map[string]string{
 	"fiberlock":   "fiber net/http core adapter",
 	"grpclock":    "grpc rpc protobuf core adapter protomsg",
 	"protolock":   "grpc protobuf core adapter grpclock protomsg",
+	"connectlock": "connect net/http rpc protobuf core adapter protomsg",
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
 		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace net/http core",
 	"annotations/reqlockv1": "protobuf",
@@ -73,6 +74,7 @@ var layers = map[string]string{
 
 // others names modules by their paths. A row has the whole paths of packages of any other module.
 var others = map[string]string{
+	"connect":   "connectrpc.com/connect",
 	"echo":      "github.com/labstack/echo/v4",
 	"echov5":    "github.com/labstack/echo/v5",
 	"fiber":     "github.com/gofiber/fiber/v3",
