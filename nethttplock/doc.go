@@ -61,31 +61,6 @@
 // calls Attempt.Decide with core.EndUnknown: the service may have acted, and a copy acts
 // again. See [idempotent endpoints], [copies and stored answers] and [unknown outcomes].
 //
-// # Connect
-//
-// The middleware also wraps the handlers of connectrpc.com/connect. There is no adapter
-// for Connect yet, so a client of Connect reads a refusal by its HTTP status alone, as
-// "unknown: 409 Conflict". Write the error in the form of Connect instead:
-//
-//	errs := connect.NewErrorWriter()
-//	nethttplock.WithErrorHandler(func(w http.ResponseWriter, r *http.Request, err error) {
-//		status := grpclock.StatusOf(err)
-//		answer := connect.NewError(connect.Code(status.Code()), errors.New(status.Message()))
-//		for _, about := range status.Details() {
-//			if detail, err := connect.NewErrorDetail(about.(proto.Message)); err == nil {
-//				answer.AddDetail(detail)
-//			}
-//		}
-//		w.Header().Set("Cache-Control", "no-store")
-//		if refusal, _ := core.RefusalOf(err); refusal.RetryAfter > 0 {
-//			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.RetryAfter.Seconds()))))
-//		}
-//		_ = errs.Write(w, r, answer)
-//	})
-//
-// Idempotent suits the unary calls of the Connect protocol only. For the gRPC and
-// gRPC-Web protocols every answer is an HTTP 200 with trailers, which cannot be replayed.
-//
 // # What to know
 //
 // net/http detects that a client has disconnected only after the request's body was read

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -137,5 +139,53 @@ func sendGRPC(ctx context.Context, addr string, r request) answer {
 	a.replayed = slices.Equal(header.Get("idempotent-replayed"), []string{"true"})
 	delete(header, "idempotent-replayed")
 	a.content = fmt.Sprint(header, message) // a map prints in the order of its keys
+	return a
+}
+
+func sendConnect(ctx context.Context, addr string, r request) answer {
+	account := &pb.Account{Id: r.user}
+	moved := &pb.TransferRequest{Account: account, Payee: &pb.Account{Id: r.To}, Cents: r.Cents}
+	switch r.do {
+	case "transfer", "payments":
+		return callConnect[pb.TransferReply](ctx, addr+pb.Bank_Transfer_FullMethodName, r, moved)
+	case "settle":
+		return callConnect[pb.TransferReply](ctx, addr+pb.Bank_Settle_FullMethodName, r, moved)
+	case "orders":
+		return callConnect[pb.PlaceOrderReply](ctx, addr+pb.Bank_PlaceOrder_FullMethodName, r, &pb.PlaceOrderRequest{Item: r.item})
+	}
+	return callConnect[pb.BalanceReply](ctx, addr+pb.Bank_Balance_FullMethodName, r, &pb.BalanceRequest{Account: account})
+}
+
+func callConnect[Reply, Request any](ctx context.Context, url string, r request, m *Request) answer {
+	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	sent := connect.NewRequest(m)
+	sent.Header().Set("Authorization", "Bearer "+r.user)
+	if r.do == "payments" {
+		sent.Header().Set("Idempotency-Key", strconv.Quote(r.key))
+	}
+	reply, err := connect.NewClient[Request, Reply](own, "http://"+url).CallUnary(ctx, sent)
+	if err == nil {
+		header := reply.Header()
+		return answer{
+			status:   done,
+			replayed: header.Get("Idempotent-Replayed") == "true",
+			content:  fmt.Sprint(header["Transfer-Number"], reply.Any()),
+		}
+	}
+	// A refusal by reqlock has its reason in the details.
+	a, reason := answer{}, ""
+	if refused, ok := errors.AsType[*connect.Error](err); ok {
+		for _, detail := range refused.Details() {
+			if info, _ := detail.Value(); info != nil {
+				if info, ok := info.(*errdetails.ErrorInfo); ok {
+					reason = info.GetReason()
+				}
+			}
+		}
+		if refused.Meta().Get("Retry-After") != "" {
+			a.retry = "Retry-After"
+		}
+	}
+	a.status = statusOf(false, connect.CodeOf(err).String(), reason)
 	return a
 }

@@ -4,17 +4,20 @@ go 1.26.0
 
 replace (
 	github.com/reqlock/reqlock => ../..
+	github.com/reqlock/reqlock/connectlock => ../../connectlock
 	github.com/reqlock/reqlock/echov5lock => ../../echov5lock
 	github.com/reqlock/reqlock/fiberlock => ../../fiberlock
 )
 
 require (
+	connectrpc.com/connect v1.21.1
 	github.com/gin-gonic/gin v1.12.0
 	github.com/gofiber/fiber/v3 v3.1.0
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/labstack/echo/v5 v5.4.5
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reqlock/reqlock v0.0.0-00010101000000-000000000000
+	github.com/reqlock/reqlock/connectlock v0.0.0-00010101000000-000000000000
 	github.com/reqlock/reqlock/echov5lock v0.0.0-00010101000000-000000000000
 	github.com/reqlock/reqlock/fiberlock v0.0.0-00010101000000-000000000000
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b

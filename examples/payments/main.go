@@ -1,5 +1,5 @@
-// Command payments runs a small payment service on net/http, Gin, Echo, Fiber and gRPC under locks, and
-// clients that test the service.
+// Command payments runs a small payment service on net/http, Gin, Echo, Fiber, gRPC and Connect under
+// locks, and clients that test the service.
 //
 //	go run ./examples/payments
 //	REDIS_URL=redis://localhost:6379/0 go run ./examples/payments
@@ -8,8 +8,9 @@
 // minutes. A table shows for each scenario the requests, the expected result and the result. The
 // exit code is 1 if a result was not as expected.
 //
-// The code to copy is in service_nethttp.go, service_gin.go, service_echo.go, service_echov5.go, service_fiber.go
-// and service_grpc.go, and bank.go has the bank behind them. The rest tests the services: scenarios.go has the scenarios.
+// The code to copy is in service_nethttp.go, service_gin.go, service_echo.go, service_echov5.go, service_fiber.go,
+// service_grpc.go and service_connect.go, and bank.go has the bank behind them. The rest tests the services:
+// scenarios.go has the scenarios.
 package main
 
 import (

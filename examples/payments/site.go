@@ -45,6 +45,8 @@ func frameworks() []framework {
 	onFiber := func(b *bank, l *core.Locker) server { return fiberServer{newFiberService(b, l)} }
 	onGRPC := func(b *bank, l *core.Locker) server { return grpcServer{newGRPCService(b, l)} }
 	toGRPC := strings.NewReplacer("Retry-After", "RetryInfo", "409", "ABORTED", "500", "INTERNAL")
+	onConnect := onHTTP("Connect", newConnectService)
+	onConnect.send, onConnect.words = sendConnect, strings.NewReplacer("409", "aborted", "500", "internal")
 	return []framework{
 		onHTTP("net/http", newNetHTTPService),
 		onHTTP("Gin", newGinService),
@@ -52,6 +54,7 @@ func frameworks() []framework {
 		onHTTP("Echo v5", newEchov5Service),
 		{"Fiber", onFiber, sendHTTP, strings.NewReplacer()},
 		{"gRPC", onGRPC, sendGRPC, toGRPC},
+		onConnect,
 	}
 }
 

@@ -14,7 +14,8 @@
 // Snippets that use other locks have the prelude peers, in the module tests/bench, since only
 // that module requires them. Its test calls this package.
 //
-// The prelude echov5 is in the module echov5lock, and so is its test. The same holds for fiber in fiberlock.
+// The preludes echov5, fiber and connect are in the modules echov5lock, fiberlock and connectlock, and so are
+// their tests.
 //
 // Blocks with the prelude example are parts of the files of an example or of the module
 // tests/frameworks, word for word, and those with clients are parts of a file of the module tests/clients, whose test compares them.

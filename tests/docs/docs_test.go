@@ -51,9 +51,10 @@ func TestEachBlockCompiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Tests of the modules tests/bench, tests/otel, tests/clients, echov5lock and fiberlock check the first five, and TestExamplesAreThoseOfTheFiles the last.
+	// Tests of the modules tests/bench, tests/otel, tests/clients, echov5lock, fiberlock and connectlock check the first six,
+	// and TestExamplesAreThoseOfTheFiles the last.
 	blocks = slices.DeleteFunc(blocks, func(b docs.Block) bool {
-		return slices.Contains([]string{"peers", "otel", "clients", "echov5", "fiber", "example"}, b.Prelude)
+		return slices.Contains([]string{"peers", "otel", "clients", "echov5", "fiber", "connect", "example"}, b.Prelude)
 	})
 	if len(blocks) < 50 {
 		t.Fatalf("found %d blocks", len(blocks))

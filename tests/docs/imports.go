@@ -18,10 +18,11 @@ var importable = []string{
 	"net/http/httputil", "net/url", "os", "os/signal", "runtime/debug", "slices", "strconv", "strings", "sync", "sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 
-	module + "/core", module + "/core/locktest", module + "/echolock", module + "/echov5lock", module + "/fiberlock", module + "/ginlock", module + "/grpclock",
+	module + "/connectlock", module + "/core", module + "/core/locktest", module + "/echolock", module + "/echov5lock", module + "/fiberlock",
+	module + "/ginlock", module + "/grpclock",
 	module + "/nethttplock", module + "/otellock", module + "/protolock",
 
-	"github.com/bsm/redislock", "github.com/gin-gonic/gin", "github.com/labstack/echo/v4/middleware",
+	"connectrpc.com/connect", "github.com/bsm/redislock", "github.com/gin-gonic/gin", "github.com/labstack/echo/v4/middleware",
 	"github.com/redis/rueidis", "github.com/redis/rueidis/rueidislock", "google.golang.org/genproto/googleapis/rpc/errdetails",
 	"google.golang.org/grpc", "google.golang.org/grpc/codes", "google.golang.org/grpc/credentials/insecure",
 	"google.golang.org/grpc/metadata", "google.golang.org/grpc/peer", "google.golang.org/grpc/status",
