@@ -22,6 +22,9 @@ func RefusalOf(err error) core.Refusal {
 	if refusal, ok := core.RefusalOf(err); ok {
 		return refusal
 	}
+	if own, ok := err.(streamMistake); ok { //nolint:errorlint // it is never wrapped
+		return own.refusal
+	}
 	return core.Refusal{
 		Code: "internal", HTTP: http.StatusInternalServerError, GRPC: rpcInternal, Type: bridge.TypeOf(err, "internal"),
 		Detail: "The request could not be locked.",

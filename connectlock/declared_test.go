@@ -13,6 +13,7 @@ import (
 
 	"github.com/reqlock/reqlock/connectlock"
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/annotatedtest"
@@ -113,6 +114,22 @@ func TestRulesOverrideTheLocker(t *testing.T) {
 	if wantCode(t, err, connect.CodeAborted); reasonOf(err) != "WAIT_TIMEOUT" {
 		t.Errorf("%v", err)
 	}
+}
+
+// The caller of a lease of a rule is the code that called Declared.
+func TestCallerIsTheCodeThatCalledDeclared(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t, core.WithCaller(true))
+	b := annotated(t, &bank{transfer: func(ctx context.Context, _ transferRequest) (transferReply, error) {
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		if err := locks.Close(ended); err == nil || !strings.Contains(err.Error(), "connectlock_test.TestCallerIsTheCodeThatCalledDeclared") {
+			t.Errorf("close: %v", err)
+		}
+		return connect.NewResponse(&pb.TransferReply{}), nil
+	}}, "", map[string]string{"Transfer": `lock { key { literal: "l" } }`})
+	_, err := serveAnnotated(t, b, connectlock.Declared(locks.Locker)).transfer.CallUnary(within(t), transferOf("42"))
+	wantCode(t, err, 0)
 }
 
 // Mistakes are found when the handler is made, and name the rule.

@@ -34,7 +34,7 @@ func replies(context.Context, connect.AnyRequest) (connect.AnyResponse, error) {
 // of the handler, and on the refusal of a lock inside.
 func TestWhichAnswersAreStored(t *testing.T) {
 	t.Parallel()
-	const runs, replayed, unknown = "runs", "replayed", "OUTCOME_UNKNOWN"
+	const runs, replayed, unknown = "runs", "replayed", "unknown"
 	coded := func(code connect.Code) error { return fmt.Errorf("x: %w", connect.NewError(code, errors.New("no"))) }
 	lockInside := connectlock.Interceptor(adaptertest.UnusedLocker(t), failing(core.ErrNoKey))
 	ownInside := connectlock.Interceptor(adaptertest.UnusedLocker(t), failing(core.ErrNoKey),
@@ -91,11 +91,10 @@ func TestWhichAnswersAreStored(t *testing.T) {
 			_, first := call(t.Context(), transferOf("a"))
 			_, later := call(t.Context(), transferOf("a"))
 			got := replayed
-			var own *connect.Error
-			switch errors.As(later, &own); {
+			switch {
 			case ran == 2:
 				got = runs
-			case reasonOf(own) == unknown:
+			case errors.Is(later, core.ErrOutcomeUnknown):
 				got = unknown
 			}
 			if got != test.want {

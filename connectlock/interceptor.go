@@ -36,7 +36,9 @@ func Interceptor(l *core.Locker, key Key, opts ...core.Option) connect.Intercept
 			m.NoteUnary() // for InCode
 		}
 	}
-	return &locking{refuserOf(lock.Locker()), lock}
+	i := &locking{refuser: refuserOf(lock.Locker()), lock: lock}
+	i.refused = func(call *Call, err error) error { return i.refusalOf(call, err) }
+	return i
 }
 
 // isDeclared reports whether an interceptor is that of a method whose rules a .proto file declares.
@@ -48,7 +50,8 @@ func isDeclared(l *core.Locker) bool {
 // locking is an Interceptor.
 type locking struct {
 	refuser
-	lock *adapter.Lock[*Call]
+	lock    *adapter.Lock[*Call]
+	refused func(*Call, error) error // refusalOf, for streams
 }
 
 // WrapUnary runs unary calls of a handler under their locks.
@@ -81,7 +84,7 @@ func (i *locking) WrapStreamingClient(next connect.StreamingClientFunc) connect.
 // WrapStreamingHandler runs the streams of a handler under their locks.
 func (i *locking) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		if ctx.Value(waitingKey{}) != nil { // the outer interceptor takes its lock first
+		if adapter.IsLate(ctx) { // the outer interceptor takes its lock first
 			return i.late(ctx, conn, next)
 		}
 		opening := NewCall(ctx, conn.Spec(), conn.Peer(), conn.RequestHeader(), nil)

@@ -3,8 +3,10 @@ package connectlock_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -100,6 +102,23 @@ func TestRegistrationPanics(t *testing.T) {
 		`connectlock: ByMethod: "/reqlock.bank.v1.Bank/Balance": its key reads a`:  byMethod(pb.Bank_Balance_FullMethodName, connectlock.Field[*pb.TransferRequest]("account.id")),
 	} {
 		adaptertest.WantPanic(t, register, want)
+	}
+}
+
+// A wait that is longer than the server lets a call last is reported.
+func TestWaitBeyondWriteTimeoutIsReported(t *testing.T) {
+	t.Parallel()
+	sent := &warnings{}
+	locks, _ := adaptertest.Locker(t, core.WithObserver(sent.observe))
+	server := &http.Server{WriteTimeout: time.Second, ReadHeaderTimeout: time.Second}
+	ctx := context.WithValue(t.Context(), http.ServerContextKey, server)
+	call := unary(replies, connectlock.Interceptor(locks, literal, core.WithWait(time.Minute)))
+	for range 2 {
+		_, err := call(ctx, transferOf("a"))
+		wantCode(t, err, 0)
+	}
+	if len(sent.texts) != 1 || !strings.Contains(sent.texts[0], "WithWait is 1m0s and WriteTimeout of the http.Server is 1s") {
+		t.Errorf("the observer got %q", sent.texts)
 	}
 }
 

@@ -12,6 +12,7 @@ type config struct {
 	lock    *adapter.Lock[*Call]          // nil for an interceptor of idempotent calls
 	once    *adapter.IdempotentRPC[*Call] // nil for an interceptor that only locks
 	onError func(*Call, error) error      // nil means StatusOf
+	refused func(*Call, error) error      // refusalOf, for streams
 	unlocked
 }
 
@@ -19,6 +20,7 @@ type config struct {
 func configOf(l *core.Locker, key Key) *config {
 	c := &config{rpc: rpc(), unlocked: unlocked{locks: l}}
 	c.onError, _ = errorHandler.Value(l)
+	c.refused = func(call *Call, err error) error { return c.refusalOf(call, err) }
 	if declared, _ := protomsg.Declared(self).Value(l); !declared {
 		c.byMethods = protomsg.MethodsOf(key)
 	}

@@ -76,7 +76,7 @@ func StreamServerInterceptor(l *core.Locker, key Key, opts ...core.Option) grpc.
 func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	c.warnOfUnlocked()
 	ctx := ss.Context()
-	if ctx.Value(waitingKey{}) != nil { // the outer interceptor takes its lock first
+	if adapter.IsLate(ctx) { // the outer interceptor takes its lock first
 		return c.late(srv, ss, info, handler)
 	}
 	opening := newOpening(ctx, info.FullMethod)

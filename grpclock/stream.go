@@ -16,41 +16,31 @@ import (
 // sent before that.
 type stream struct {
 	grpc.ServerStream
+	late   *adapter.LateStream[*Call]
 	method string
-	c      *config
-	ctx    *lateContext
 
-	mu      sync.Mutex
-	locked  bool
-	header  metadata.MD   // set before the lock was taken
-	entry   adapter.Entry // once it is locked
-	refusal error         // the error that ended the stream
+	mu     sync.Mutex
+	header metadata.MD // set before the lock was taken
 }
 
 // late runs a stream that takes its lock with the first message.
 func (c *config) late(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	s := &stream{
-		ServerStream: ss, method: info.FullMethod, c: c,
-		ctx: newLateContext(ss.Context()),
-	}
-	defer s.end()
-	err := c.rpc.LossOf(s.ctx, s.result(handler(srv, s)))
-	if ss.Context().Value(waitingKey{}) == nil { // otherwise the outer interceptor decides how the stream ends
-		s.mu.Lock()
-		entry := s.entry // another goroutine may still receive the first message
-		s.mu.Unlock()
-		pushBack(ss.Context(), entry, err)
+	s := &stream{ServerStream: ss, late: c.lock.Late(ss.Context(), c.rpc, info.FullMethod, c.refused), method: info.FullMethod}
+	defer s.late.Leave()
+	err := s.late.Returned(handler(srv, s))
+	if !adapter.IsLate(ss.Context()) { // otherwise the outer interceptor decides how the stream ends
+		pushBack(ss.Context(), s.late.Entry(), err)
 	}
 	return err
 }
 
 // Context returns the context of the stream. It is the same before and after the lock
 // is taken.
-func (s *stream) Context() context.Context { return s.ctx }
+func (s *stream) Context() context.Context { return s.late.Context() }
 
 // RecvMsg receives a message, and takes the lock with the first one.
 func (s *stream) RecvMsg(m any) error {
-	locked, err := s.state()
+	locked, err := s.late.State()
 	if err != nil {
 		return err
 	}
@@ -61,15 +51,22 @@ func (s *stream) RecvMsg(m any) error {
 	if err != nil {
 		m = nil
 	}
-	if refusal := s.enter(m); refusal != nil {
+	if refusal := s.late.Enter(NewCall(s.late.CallContext(), s.method, m)); refusal != nil {
 		return refusal
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.header) > 0 {
+		if err := s.ServerStream.SetHeader(s.header); err != nil {
+			return err
+		}
 	}
 	return err
 }
 
 // SendMsg sends a message under the lock.
 func (s *stream) SendMsg(m any) error {
-	if err := s.tooEarly(); err != nil {
+	if err := s.late.TooEarly(); err != nil {
 		return err
 	}
 	return s.ServerStream.SendMsg(m)
@@ -77,7 +74,7 @@ func (s *stream) SendMsg(m any) error {
 
 // SendHeader sends headers under the lock.
 func (s *stream) SendHeader(md metadata.MD) error {
-	if err := s.tooEarly(); err != nil {
+	if err := s.late.TooEarly(); err != nil {
 		return err
 	}
 	return s.ServerStream.SendHeader(md)
@@ -87,10 +84,10 @@ func (s *stream) SendHeader(md metadata.MD) error {
 func (s *stream) SetHeader(md metadata.MD) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.refusal != nil:
-		return s.refusal
-	case s.locked:
+	switch locked, refusal := s.late.State(); {
+	case refusal != nil:
+		return refusal
+	case locked:
 		return s.ServerStream.SetHeader(md)
 	}
 	s.header = metadata.Join(s.header, md)
