@@ -62,6 +62,7 @@ docs: ## check the links, the tables and the Go code of the pages, and the gener
 	go test -count=1 ./tests/layout ./tests/api ./tests/docs
 	cd tests/bench && go test -count=1 ./internal/migrating
 	cd otellock && go test -count=1 -run Docs .
+	cd connectlock && go test -count=1 -run Pages .
 	cd echov5lock && go test -count=1 -run Pages .
 	cd fiberlock && go test -count=1 -run Pages .
 	cd tests/otel && go test -count=1 -run ThePage .

@@ -82,12 +82,12 @@ func answerOf(reply connect.AnyResponse, err error, beside side) (a adapter.RPCA
 	header, trailer := added(nil, beside.header), added(nil, beside.trailer)
 	a = adapter.RPCAnswer{Header: header, Trailer: trailer}
 	if err != nil {
-		e := sent(err)
+		e := *sent(err) // a copy, because Meta changes the error, which several calls may return
 		a.Code, a.Text = uint32(e.Code()), e.Message()
 		for _, detail := range e.Details() {
 			a.Details = append(a.Details, adapter.RPCDetail{Type: "type.googleapis.com/" + detail.Type(), Value: detail.Bytes()})
 		}
-		if connect.IsWireError(e) { // Connect does not send the metadata of another service
+		if connect.IsWireError(&e) { // Connect does not send the metadata of another service
 			return a, true
 		}
 		for name, values := range e.Meta() {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/textproto"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -222,6 +223,23 @@ func TestReplayIsTheSameOnEachProtocol(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Several calls may return the same error at once: storing it does not change it.
+func TestErrorThatCallsShare(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	shared := connect.NewError(connect.CodeNotFound, nil)
+	call := unary(func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) { return nil, shared },
+		connectlock.IdempotentInterceptor(locks, connectlock.IdempotencyKey()))
+	var calls sync.WaitGroup
+	for i := range 8 {
+		calls.Go(func() { _, _ = call(t.Context(), transferOf("a", "Idempotency-Key", fmt.Sprint(i))) })
+	}
+	calls.Wait()
+	if before := *shared; len(before.Details()) != 0 || !reflect.DeepEqual(before, *connect.NewError(connect.CodeNotFound, nil)) {
+		t.Errorf("the error is now %+v", before)
 	}
 }
 
