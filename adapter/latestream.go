@@ -47,9 +47,8 @@ type LateStream[R any] struct {
 // returns the error for the client of a call that the Lock refuses because of err. The adapter calls
 // Leave at the end.
 func (m *Lock[R]) Late(ctx context.Context, rpc RPC[R], method string, refuse func(call R, err error) error) *LateStream[R] {
-	s := &LateStream[R]{lock: m, rpc: rpc, method: method, refuse: refuse}
-	s.ctx.Context, s.ctx.cancel = context.WithCancelCause(ctx)
-	return s
+	inner, cancel := context.WithCancelCause(ctx)
+	return &LateStream[R]{lock: m, rpc: rpc, method: method, refuse: refuse, ctx: lateContext{Context: inner, cancel: cancel}}
 }
 
 // Context returns the context for the handler. It is the same before and after the stream has entered

@@ -103,7 +103,7 @@ func TestRulesOverrideTheLocker(t *testing.T) {
 	t.Parallel()
 	locks, rdb := adaptertest.Locker(t, core.WithWait(time.Minute))
 	adaptertest.Hold(t, rdb)
-	b := annotated(t, &bank{}, `wait { seconds: 1 }`, map[string]string{
+	b := annotated(t, &bank{}, `wait { seconds: 2 }`, map[string]string{
 		"Transfer": `idempotent { key { metadata: "x-id" } }`,
 		"Batch":    `lock { key { literal: "` + theKey + `" } }`,
 	})
