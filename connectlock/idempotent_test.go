@@ -36,13 +36,18 @@ func TestWhichAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	const runs, replayed, unknown = "runs", "replayed", "unknown"
 	coded := func(code connect.Code) error { return fmt.Errorf("x: %w", connect.NewError(code, errors.New("no"))) }
-	lockInside := connectlock.Interceptor(adaptertest.UnusedLocker(t), failing(core.ErrNoKey))
-	ownInside := connectlock.Interceptor(adaptertest.UnusedLocker(t), failing(core.ErrNoKey),
-		connectlock.WithErrorHandler(func(*connectlock.Call, error) error { return coded(connect.CodeUnauthenticated) }))
+	lock := func(l *core.Locker) connect.Interceptor { return connectlock.Interceptor(l, failing(core.ErrNoKey)) }
+	ownLock := func(l *core.Locker) connect.Interceptor {
+		return connectlock.Interceptor(l, failing(core.ErrNoKey),
+			connectlock.WithErrorHandler(func(*connectlock.Call, error) error { return coded(connect.CodeUnauthenticated) }))
+	}
+	another := func(l *core.Locker) connect.Interceptor {
+		return connectlock.IdempotentInterceptor(l, connectlock.Literal("another"))
+	}
 	for name, test := range map[string]struct {
 		err      error
 		decision core.Ending
-		inside   connect.Interceptor
+		inside   func(*core.Locker) connect.Interceptor
 		opts     []core.Option
 		want     string
 	}{
@@ -54,10 +59,11 @@ func TestWhichAnswersAreStored(t *testing.T) {
 		"the code 0":              {err: coded(0), want: unknown},
 		"a timeout as NOT_FOUND":  {err: fmt.Errorf("%w: %w", coded(connect.CodeNotFound), context.DeadlineExceeded), want: unknown},
 		"a decision":              {err: coded(connect.CodeUnavailable), decision: core.EndAbort, want: runs},
-		"a refusal inside":        {inside: lockInside, want: runs},
-		"a refusal of an error handler inside": {inside: ownInside, opts: []core.Option{connectlock.WithStored(func(connect.Code) bool {
+		"a refusal inside":        {inside: lock, want: runs},
+		"a refusal of an error handler inside": {inside: ownLock, opts: []core.Option{connectlock.WithStored(func(connect.Code) bool {
 			return true
 		})}, want: runs},
+		"ABORTED behind another one": {err: coded(connect.CodeAborted), inside: another, want: runs},
 		"stored": {err: coded(connect.CodeAborted), opts: []core.Option{connectlock.WithStored(func(code connect.Code) bool {
 			return code == connect.CodeAborted
 		})}, want: replayed},
@@ -71,7 +77,7 @@ func TestWhichAnswersAreStored(t *testing.T) {
 			locks, _ := adaptertest.Locker(t)
 			chain := []connect.Interceptor{connectlock.IdempotentInterceptor(locks, literal, test.opts...)}
 			if test.inside != nil {
-				chain = append(chain, test.inside)
+				chain = append(chain, test.inside(locks))
 			}
 			ran := 0
 			entered := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
@@ -166,7 +172,12 @@ func TestCallsThatCannotBeRepeated(t *testing.T) {
 	if _, err := unary(text, once)(t.Context(), connect.NewRequest(new(string))); connect.CodeOf(err) != connect.CodeInternal {
 		t.Errorf("a message without protobuf: %v", err)
 	}
+	nothing := func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) { return nil, nil }
+	none := connectlock.IdempotentInterceptor(locks, connectlock.Literal("nothing"))
 	for _, want := range []error{nil, core.ErrUnreplayable} {
+		if _, err := unary(nothing, none)(t.Context(), transferOf("a")); !errors.Is(err, want) {
+			t.Errorf("no answer: %v, want %v", err, want)
+		}
 		if _, err := unary(text, bare)(t.Context(), connect.NewRequest(new(string))); !errors.Is(err, want) {
 			t.Errorf("an answer without protobuf: %v, want %v", err, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // The calls of a client pass, also those of a stream.
@@ -102,6 +103,63 @@ func TestRegistrationPanics(t *testing.T) {
 		`connectlock: ByMethod: "/reqlock.bank.v1.Bank/Balance": its key reads a`:  byMethod(pb.Bank_Balance_FullMethodName, connectlock.Field[*pb.TransferRequest]("account.id")),
 	} {
 		adaptertest.WantPanic(t, register, want)
+	}
+}
+
+// The client of a handler that ends with the loss of its lease must not try again, unless nothing has
+// happened. An error with a code of the handler's own stays.
+func TestHandlerThatLosesItsLease(t *testing.T) {
+	t.Parallel()
+	ends := func(ctx context.Context) error {
+		if attempt, ok := core.AttemptFromContext(ctx); ok {
+			attempt.Decide(core.EndNoEffect)
+		}
+		return ctx.Err()
+	}
+	owns := func(ctx context.Context) error {
+		return errors.Join(connect.NewError(connect.CodeAborted, nil), context.Cause(ctx))
+	}
+	transfer := func(c client) error {
+		_, err := c.transfer.CallUnary(within(t), transferOf("a"))
+		return err
+	}
+	batch := func(c client) error {
+		_, err := batchOf(within(t), c, "a")
+		return err
+	}
+	lock := func(l *core.Locker) connect.Interceptor { return connectlock.Interceptor(l, literal) }
+	once := func(l *core.Locker) connect.Interceptor { return connectlock.IdempotentInterceptor(l, literal) }
+	for name, test := range map[string]struct {
+		interceptor func(*core.Locker) connect.Interceptor
+		call        func(client) error
+		handler     func(context.Context) error
+		code        connect.Code
+		reason      string
+	}{
+		"a unary call":    {lock, transfer, ends, connect.CodeUnknown, "LEASE_LOST"},
+		"a stream":        {lock, batch, ends, connect.CodeUnknown, "LEASE_LOST"},
+		"an attempt":      {once, transfer, ends, connect.CodeUnavailable, "UNAVAILABLE"},
+		"its own code":    {lock, transfer, owns, connect.CodeAborted, ""},
+		"a stream's code": {lock, batch, owns, connect.CodeAborted, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t, core.WithTTL(time.Second))
+			run := func(ctx context.Context) error {
+				lease, _ := core.LeaseFromContext(ctx)
+				locks.Expire(lease.Key())
+				suite.ReceiveAnywhere(t, "the context ends", ctx.Done())
+				return test.handler(ctx)
+			}
+			c := serve(t, &bank{
+				transfer: func(ctx context.Context, _ transferRequest) (transferReply, error) { return nil, run(ctx) },
+				batch:    func(ctx context.Context, _ batchStream) error { return run(ctx) },
+			}, locked(test.interceptor(locks.Locker)))
+			err := test.call(c)
+			if wantCode(t, err, test.code); reasonOf(err) != test.reason {
+				t.Errorf("%v with the reason %q", err, reasonOf(err))
+			}
+		})
 	}
 }
 
