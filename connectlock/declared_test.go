@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,20 +49,25 @@ func serveAnnotated(t *testing.T, b *bank, opts ...connect.HandlerOption) client
 func TestCallsRunByTheirRules(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
+	var mu sync.Mutex
 	var names []string
+	add := func(leases ...*core.Lease) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, lease := range leases {
+			names = append(names, lease.Key())
+		}
+	}
 	b := annotated(t, &bank{
 		transfer: func(ctx context.Context, _ transferRequest) (transferReply, error) {
-			for _, lease := range core.LeasesFromContext(ctx) {
-				names = append(names, lease.Key())
-			}
+			add(core.LeasesFromContext(ctx)...)
 			return connect.NewResponse(&pb.TransferReply{Cents: runs.Add(1)}), nil
 		},
 		batch: func(ctx context.Context, s batchStream) error {
 			if _, err := s.Receive(); err != nil {
 				return err
 			}
-			lease, _ := core.LeaseFromContext(ctx)
-			names = append(names, lease.Key())
+			add(core.LeasesFromContext(ctx)...)
 			return s.Send(&pb.TransferReply{})
 		},
 	}, "", map[string]string{
@@ -92,6 +98,8 @@ func TestCallsRunByTheirRules(t *testing.T) {
 	wantCode(t, err, 0)
 	_, err = c.balance.CallUnary(within(t), connect.NewRequest(&pb.BalanceRequest{})) // declares nothing
 	wantCode(t, err, 0)
+	mu.Lock()
+	defer mu.Unlock()
 	if got := fmt.Sprint(names); got != "[account:42 user:ada account:42 user:ada account:42 user:ada account:43]" {
 		t.Errorf("locked %s", got)
 	}

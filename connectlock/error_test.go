@@ -159,11 +159,11 @@ func TestErrorHandler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var seen error
+			seen := make(chan error, 1)
 			outside := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 				return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 					reply, err := next(ctx, req)
-					seen = err
+					seen <- err
 					return reply, err
 				}
 			})
@@ -183,8 +183,8 @@ func TestErrorHandler(t *testing.T) {
 			if name == "not to be compared" {
 				cause = core.ErrNoKey
 			}
-			if errors.Is(seen, cause) != test.wraps {
-				t.Errorf("an interceptor outside got %v", seen)
+			if got := <-seen; errors.Is(got, cause) != test.wraps {
+				t.Errorf("an interceptor outside got %v", got)
 			}
 		})
 	}

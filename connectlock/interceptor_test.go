@@ -175,8 +175,8 @@ func TestWaitBeyondWriteTimeoutIsReported(t *testing.T) {
 		_, err := call(ctx, transferOf("a"))
 		wantCode(t, err, 0)
 	}
-	if len(sent.texts) != 1 || !strings.Contains(sent.texts[0], "WithWait is 1m0s and WriteTimeout of the http.Server is 1s") {
-		t.Errorf("the observer got %q", sent.texts)
+	if texts, _ := sent.got(); len(texts) != 1 || !strings.Contains(texts[0], "WithWait is 1m0s and WriteTimeout of the http.Server is 1s") {
+		t.Errorf("the observer got %q", texts)
 	}
 }
 

@@ -40,6 +40,13 @@ func (w *warnings) observe(e core.Event) {
 	}
 }
 
+// got returns what was recorded.
+func (w *warnings) got() (texts, keys []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.texts), slices.Clone(w.keys)
+}
+
 // wantLease checks that a stream runs under the lock of theKey.
 func wantLease(ctx context.Context, t *testing.T) {
 	t.Helper()
@@ -173,8 +180,8 @@ func TestMisbehavingHandlers(t *testing.T) {
 				t.Error("the key is held")
 			}
 			tooEarly := test.reason == "INTERNAL"
-			if len(sent.texts) > 1 || (len(sent.texts) == 1) != tooEarly || tooEarly && !strings.Contains(sent.texts[0], "receive it first") {
-				t.Errorf("the observer got %q", sent.texts)
+			if texts, _ := sent.got(); len(texts) > 1 || (len(texts) == 1) != tooEarly || tooEarly && !strings.Contains(texts[0], "receive it first") {
+				t.Errorf("the observer got %q", texts)
 			}
 		})
 	}
@@ -212,8 +219,9 @@ func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
 				return s.Send(&pb.TransferReply{})
 			}}, locked(chain...))
 			_, err := batchOf(within(t), c, theKey)
-			if wantCode(t, err, 0); !slices.Equal(got.keys, test.want) {
-				t.Errorf("locked %q, want %q", got.keys, test.want)
+			wantCode(t, err, 0)
+			if _, keys := got.got(); !slices.Equal(keys, test.want) {
+				t.Errorf("locked %q, want %q", keys, test.want)
 			}
 		})
 	}
