@@ -152,6 +152,21 @@ func ExampleExchange_RunAnswer() {
 	key := core.KeyOf(func(p *page) (string, error) { return adapter.IdempotencyKey(p.header["Idempotency-Key"]) })
 	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", locks, adapter.Cloned(key), accessors, nil))
 
+	run := func(ctx context.Context, exchange *adapter.Exchange, p *page, handler func(context.Context, *page)) error {
+		before, answered := p.answered.Clone(), false
+		defer func() {
+			if !answered { // cut off or panicked: what the handler has set does not belong to the answer
+				p.status, p.answered, p.answer = 0, before, nil
+			}
+		}()
+		err := exchange.RunAnswer(ctx, before, func(ctx context.Context) adapter.HTTPAnswer {
+			defer func() { exchange.SetStatus(p.status) }() // counts if the handler panics
+			handler(ctx, p)
+			return adapter.HTTPAnswer{Status: p.status, Header: p.answered, Body: p.answer}
+		})
+		answered = err == nil
+		return err
+	}
 	serve := func(ctx context.Context, p *page, handler func(context.Context, *page)) {
 		entry, exchange, err := once.Begin(ctx, p)
 		defer entry.Leave()
@@ -163,14 +178,7 @@ func ExampleExchange_RunAnswer() {
 		case exchange.Replayed():
 			exchange.Replay(p)
 		default:
-			before := p.answered.Clone()
-			err = exchange.RunAnswer(entry.Context(), before, func(ctx context.Context) adapter.HTTPAnswer {
-				handler(ctx, p)
-				return adapter.HTTPAnswer{Status: p.status, Header: p.answered, Body: p.answer}
-			})
-			if err != nil { // the handler was cut off: what it has set does not belong to the refusal
-				p.answered = before
-			}
+			err = run(entry.Context(), exchange, p, handler)
 		}
 		if err != nil {
 			entry.Refuse(p, err)

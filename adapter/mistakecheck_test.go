@@ -53,6 +53,7 @@ func TestMistakesOfKeysAreWarnings(t *testing.T) {
 		"an error":                   {own("", errors.New("secret")), "with key_error, because it fails with an error of its own: core.SlogObserver logs it"},
 		"an error of the client":     {own("", failure(403)), ""},
 		"an outage":                  {own("", failure(503)), "with key_error"},
+		"a consumed body":            {own("", BodyConsumed(`JSONField("id")`)), `JSONField("id") refuses requests whose body a middleware outside has read`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
