@@ -12,6 +12,8 @@ import (
 
 // The parts that scripts share come first, then the scripts.
 var (
+	//go:embed holds.lua
+	holdsPart string
 	//go:embed lease.lua
 	leasePart string
 	//go:embed queue.lua
@@ -97,23 +99,23 @@ const (
 func New(durable bool) Set {
 	mode := "local durable = " + strconv.FormatBool(durable) + "\n"
 	return Set{
-		Take:    newScript(mode, takeSource),
-		Enqueue: newScript(mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
-		Renew:   newScript(mode, leasePart, fencePart, renewSource),
-		Release: newScript(freePart, mode, leasePart, queuePart, leavePart, releaseSource),
-		Keep:    newScript(keepSource),
-		Begin:   newScript(donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, statePart, recordPart, beginSource),
-		Finish:  newScript(mode, leasePart, queuePart, leavePart, statePart, recordPart, finishSource),
-		Resolve: newScript(statePart, resolveSource),
-		Outcome: newScript(statePart, outcomeSource),
+		Take:    newScript(holdsPart, mode, takeSource),
+		Enqueue: newScript(holdsPart, mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
+		Renew:   newScript(holdsPart, mode, leasePart, fencePart, renewSource),
+		Release: newScript(holdsPart, freePart, mode, leasePart, queuePart, leavePart, releaseSource),
+		Keep:    newScript(holdsPart, keepSource),
+		Begin:   newScript(holdsPart, donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, statePart, recordPart, beginSource),
+		Finish:  newScript(holdsPart, mode, leasePart, queuePart, leavePart, statePart, recordPart, finishSource),
+		Resolve: newScript(holdsPart, statePart, resolveSource),
+		Outcome: newScript(holdsPart, statePart, outcomeSource),
 
-		Vote:     newScript(mode, leasePart, queuePart, voteSource),
-		Withdraw: newScript(mode, leasePart, queuePart, withdrawSource),
-		Rights:   newScript(rightsSource),
+		Vote:     newScript(holdsPart, mode, leasePart, queuePart, voteSource),
+		Withdraw: newScript(holdsPart, mode, leasePart, queuePart, withdrawSource),
+		Rights:   newScript(holdsPart, rightsSource),
 
-		SharedAsk: newScript(markerPart, sharedTakePart, mode, leasePart, queuePart, fencePart, setIsThird, sharedPart, admitPart, phasePart,
+		SharedAsk: newScript(holdsPart, markerPart, sharedTakePart, mode, leasePart, queuePart, fencePart, setIsThird, sharedPart, admitPart, phasePart,
 			sharedAskSource),
-		SharedRelease: newScript(markerPart, sharedFreePart, mode, leasePart, queuePart, setIsThird, sharedPart, admitPart, sharedReleaseSource),
+		SharedRelease: newScript(holdsPart, markerPart, sharedFreePart, mode, leasePart, queuePart, setIsThird, sharedPart, admitPart, sharedReleaseSource),
 		SharedRenew:   newScript(markerPart, mode, leasePart, fencePart, setIsSecond, sharedPart, phasePart, sharedRenewSource),
 
 		SharedRenewApart: newScript(sharedRenewApartSource),
