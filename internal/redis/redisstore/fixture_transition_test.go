@@ -40,6 +40,7 @@ type outcome struct {
 	// These are set only for what an operator does.
 	resolved store.ResolveStatus
 	read     store.Outcome
+	revoked  int
 }
 
 // round makes the remaining time the one that is wanted, if a slow machine explains the difference.
@@ -183,7 +184,7 @@ type transitionTest struct {
 // checkTransitions runs all transitions in a mode of queue.lua.
 func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 	t.Helper()
-	tests := slices.Concat(transitions, attemptTransitions, operatorTransitions(), damagedRecordTransitions(), voteTransitions)
+	tests := slices.Concat(transitions, attemptTransitions, operatorTransitions(), damagedRecordTransitions(), revokeTransitions, voteTransitions)
 	for i := range 2 * len(tests) { // with and without NoWaiters
 		test, noWaiters := tests[i%len(tests)], (i+i/len(tests))%2 == 1
 		t.Run(fmt.Sprintf("%s, NoWaiters %t", test.name, noWaiters), func(t *testing.T) {

@@ -168,6 +168,8 @@ func outcomeOfText(text string) (o outcome) {
 			o.granted = true
 		case "waiting":
 			o.waiting, _ = strconv.Atoi(rest)
+		case "revoked":
+			o.revoked, _ = strconv.Atoi(rest)
 		case "number":
 			o.number, _ = strconv.Atoi(rest)
 		case "by":

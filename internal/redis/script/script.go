@@ -49,6 +49,8 @@ var (
 	finishSource string
 	//go:embed resolve.lua
 	resolveSource string
+	//go:embed revoke.lua
+	revokeSource string
 	//go:embed outcome.lua
 	outcomeSource string
 	//go:embed vote.lua
@@ -82,7 +84,7 @@ var (
 
 // Set holds each script with its digest.
 type Set struct {
-	Take, Enqueue, Renew, Release, Keep, Begin, Finish, Resolve, Outcome, Vote, Withdraw, Rights Script
+	Take, Enqueue, Renew, Release, Keep, Begin, Finish, Resolve, Outcome, Revoke, Vote, Withdraw, Rights Script
 
 	// The scripts of shared leases.
 	SharedAsk, SharedRelease, SharedRenew, SharedRenewApart Script
@@ -108,6 +110,7 @@ func New(durable bool) Set {
 		Finish:  newScript(holdsPart, mode, leasePart, queuePart, leavePart, statePart, recordPart, finishSource),
 		Resolve: newScript(holdsPart, statePart, resolveSource),
 		Outcome: newScript(holdsPart, statePart, outcomeSource),
+		Revoke:  newScript(holdsPart, revokeSource),
 
 		Vote:     newScript(holdsPart, mode, leasePart, queuePart, voteSource),
 		Withdraw: newScript(holdsPart, mode, leasePart, queuePart, withdrawSource),
