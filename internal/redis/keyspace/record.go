@@ -22,21 +22,49 @@ func (n Names) RecordPattern() string {
 // key is "" if Lock has written it as a digest. OfRecord reports false for the name of anything
 // else.
 func (n Names) OfRecord(record string) (lock, key string, ok bool) {
-	body, isRecord := strings.CutSuffix(record, RecordSuffix)
-	if !isRecord {
+	return n.ofCompanion(record, RecordSuffix)
+}
+
+// ofCompanion is OfRecord for the companion with this suffix.
+func (n Names) ofCompanion(name, suffix string) (lock, key string, ok bool) {
+	body, hasSuffix := strings.CutSuffix(name, suffix)
+	if !hasSuffix {
 		return "", "", false
 	}
 	inTag := strings.TrimSuffix(strings.TrimPrefix(body, "{"), "}")
 	for _, lock := range [...]string{body, inTag} {
-		written, isOurs := strings.CutPrefix(lock, n.prefix)
-		if !isOurs || n.Companion(lock, RecordSuffix) != record {
+		if n.Companion(lock, suffix) != name {
 			continue
 		}
-		if key, ok := n.Key(lock); ok {
+		if key, ok := n.OfLock(lock); ok {
 			return lock, key, true
 		}
-		if isDigestLike(written) {
-			return lock, "", true
+	}
+	return "", "", false
+}
+
+// LockPattern returns a pattern of SCAN that matches the locks whose keys match a pattern. It also
+// matches other names: see OfLock. A key that Lock writes as a digest matches as the digest.
+func (n Names) LockPattern(keys string) string { return Escape(n.prefix) + keys }
+
+// OfLock returns the key of the lock with this name. The key is "" if Lock has written it as a
+// digest. OfLock reports false for a name of anything else.
+func (n Names) OfLock(name string) (key string, ok bool) {
+	if key, ok := n.Key(name); ok {
+		return key, true
+	}
+	written, isOurs := strings.CutPrefix(name, n.prefix)
+	return "", isOurs && isDigestLike(written)
+}
+
+// OfAny is OfLock for the name of a lock or of any of its companions.
+func (n Names) OfAny(name string) (lock, key string, ok bool) {
+	if key, ok := n.OfLock(name); ok {
+		return name, key, true
+	}
+	for _, suffix := range suffixes {
+		if lock, key, ok := n.ofCompanion(name, suffix); ok {
+			return lock, key, true
 		}
 	}
 	return "", "", false

@@ -26,7 +26,7 @@ func revoking(names ...string) transition {
 		for _, name := range names {
 			r.Leases = append(r.Leases, nameOf(tokenOf(name)))
 		}
-		got, err := storetest.Await(s.tb, func(done func(int, error)) { s.Store.Revoke(r, done) })
+		got, err := storetest.Await(s.tb, func(done func(int, error)) { s.Revoke(r, done) })
 		return outcome{revoked: got}, err
 	}
 }
@@ -36,7 +36,7 @@ func handingOver(name string, limit store.Limit) transition {
 	return func(t *testing.T, s *syncStore) (outcome, error) {
 		t.Helper()
 		r := HandOverRequest{Lock: storetest.LockName, Token: tokenOf(name), Limit: limit, Claim: storetest.Claim, Bound: 5 * time.Second}
-		got, err := storetest.Await(s.tb, func(done func(store.ReleaseResult, error)) { s.Store.HandOver(r, done) })
+		got, err := storetest.Await(s.tb, func(done func(store.ReleaseResult, error)) { s.HandOver(r, done) })
 		return outcome{status: got.Status}, err
 	}
 }
@@ -97,7 +97,7 @@ func TestLostReplyToARevoke(t *testing.T) {
 	if got := revoking("B1").run(t, s); got.revoked != 1 {
 		t.Errorf("%+v", got)
 	}
-	stateOf(grave("B1") + "! ttl").Check(t, rdb)
+	stateOf(grave("B1")+"! ttl").Check(t, rdb)
 
 	// The second send does not know whether the first one has revoked a lease that has ended since.
 	if err := rdb.Del(t.Context(), storetest.LockName).Err(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -57,27 +56,13 @@ func (s *Store) Search(ctx context.Context, bound time.Duration, found func([]st
 
 // masters returns the servers that can have records, as the client knows them now.
 func (s *Store) masters(ctx context.Context, bound time.Duration) (nodes []redis.UniversalClient, err error) {
-	cluster, isCluster := s.rdb.(topology.Cluster)
-	if !isCluster {
-		return []redis.UniversalClient{s.rdb}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	if one := s.names.Lock("k"); keyspace.HasTag(one) { // all records are in one slot
-		master, err := cluster.MasterForKey(ctx, one)
-		if err != nil {
-			return nil, err
-		}
-		return []redis.UniversalClient{master}, nil
+	oneSlot := s.names.Lock("k")
+	if !keyspace.HasTag(oneSlot) {
+		oneSlot = ""
 	}
-	var mu sync.Mutex
-	err = cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
-		mu.Lock()
-		defer mu.Unlock()
-		nodes = append(nodes, master)
-		return nil
-	})
-	return nodes, err
+	return topology.Masters(ctx, s.rdb, oneSlot)
 }
 
 // run passes the open records of the server to found.
