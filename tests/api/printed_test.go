@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path"
@@ -153,7 +154,7 @@ func samplesOf(t *testing.T) map[string][]any {
 		event = e.(core.Event) //nolint:forcetypeassert // see the observer
 	}
 
-	return map[string][]any{
+	samples := map[string][]any{
 		"core.Attempt":   {done, replay, running, inner},
 		"core.AttemptID": {record.Attempt},
 		"core.Error":     {busy},
@@ -183,4 +184,6 @@ func samplesOf(t *testing.T) map[string][]any {
 		"protolock.Option": {protolock.Source("user", grpclock.Literal(key))},
 		"protolock.Rules":  {&protolock.Rules{}},
 	}
+	maps.Copy(samples, inspected(t, key))
+	return samples
 }

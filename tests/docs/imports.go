@@ -19,7 +19,7 @@ var importable = []string{
 	"testing", "testing/synctest", "time",
 
 	module + "/connectlock", module + "/core", module + "/core/locktest", module + "/echolock", module + "/echov5lock", module + "/fiberlock",
-	module + "/ginlock", module + "/grpclock",
+	module + "/ginlock", module + "/grpclock", module + "/inspect",
 	module + "/nethttplock", module + "/otellock", module + "/protolock",
 
 	"connectrpc.com/connect", "github.com/bsm/redislock", "github.com/gin-gonic/gin", "github.com/labstack/echo/v4/middleware",

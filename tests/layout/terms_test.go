@@ -12,7 +12,7 @@ import (
 var spellings = map[string]string{
 	"answer":          `(stored|saved|cached|replayed) (response|reply|result)s?`,
 	"fencing number":  `fenc(e|ing) (token|value)s?|fence numbers?|(a|the|lower|higher) fence`,
-	"hand-off":        `hand.?overs?|hand offs?|handoffs?|handed over`,
+	"hand-off":        `hand.overs?|(?-i:[Hh]andovers?)|hand offs?|handoffs?|handed over`,
 	"holder":          `(lock|lease) (holder|owner)s?|owners? of (a|the) (lock|lease)`,
 	"queue":           `(form|join|leave)s? (a|the|no) line|line of waiters|first in (the )?line|line across`,
 	"refusal":         `reject(s|ed|ing|ions?)`,
@@ -22,7 +22,7 @@ var spellings = map[string]string{
 }
 
 func TestEachTermHasOneSpelling(t *testing.T) {
-	scope := regexp.MustCompile(`^(README|docs/[\w-]+)\.md$|^(core|adapter|(nethttp|gin|echo|echov5|fiber|grpc|proto|otel)lock)/\w+\.go$`)
+	scope := regexp.MustCompile(`^(README|docs/[\w-]+)\.md$|^(core|adapter|inspect|(nethttp|gin|echo|echov5|fiber|grpc|proto|otel)lock)/\w+\.go$`)
 	texts, code := files(t, ".md"), regexp.MustCompile(`(?m)^\s*(?:[^/\s].*|//)`)
 	for _, term := range ownAnchor.FindAllStringSubmatch(texts["docs/glossary.md"], -1) {
 		if !strings.Contains(fmt.Sprint(texts), "glossary.md#"+term[1]+")") {

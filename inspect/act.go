@@ -1,0 +1,134 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/redis/redisstore"
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// claim is how long the next holder has to confirm that it has the lock.
+const claim = 2 * time.Second
+
+// Revoke ends the leases of lock.Holders. Nobody else gets the lock, or the permits, until these leases
+// would have ended if they were not renewed: LeaseLeft, at most core.WithTTL. Until then, each holder learns that its
+// lease is lost, at the latest at its next renewal, and its context ends with core.ErrLost. So no other
+// holder overlaps with it. To revoke one of several permits, leave the others out of lock.Holders.
+//
+// Revoke changes nothing but the leases that the operator has seen. If none of them is out any more, it
+// returns ErrChanged. Leases of HolderRevoked are skipped. It returns ErrAttempt for the lock of an
+// idempotent request, and ErrForeign if there is a lease that is none of reqlock. If it returns core.ErrUnavailable, the
+// leases may be revoked: call Lock.
+func (i *Inspector) Revoke(ctx context.Context, lock Lock) error {
+	if err := checkLock("Revoke", lock); err != nil {
+		return err
+	}
+	request := redisstore.RevokeRequest{Lock: lock.Key.name, Bound: commandBound, Tombstone: redisstore.NewTombstone()}
+	for _, h := range lock.Holders {
+		switch {
+		case h.Kind == HolderProcess && h.LeaseLeft >= 0:
+			request.Leases = append(request.Leases, string(h.Lease))
+		case h.Kind != HolderRevoked:
+			return fmt.Errorf("%w: Revoke leaves it alone", ErrForeign)
+		}
+	}
+	if len(request.Leases) == 0 {
+		return nil
+	}
+	revoked, err := await(ctx, i, func(s actor, done func(int, error)) { s.Revoke(request, done) })
+	switch {
+	case err != nil:
+		return err
+	case revoked == redisstore.NoTTL:
+		return fmt.Errorf("%w: it has no TTL", ErrForeign)
+	case revoked == 0:
+		return ErrChanged
+	}
+	return nil
+}
+
+// HandOver frees the leases of lock.Holders at once, and grants them to the processes that wait. It is
+// for a holder that is known to be dead. A holder that lives learns of it at its next renewal only, up to a third of
+// core.WithTTL later, and acts beside the next holder until then: only core.WithFencing protects
+// against that. Revoke has no such overlap. HandOver also ends what Revoke has left: HolderRevoked.
+//
+// The errors are those of Revoke. If there are several holders, an error may come after some of them.
+func (i *Inspector) HandOver(ctx context.Context, lock Lock) error {
+	if err := checkLock("HandOver", lock); err != nil {
+		return err
+	}
+	for _, h := range lock.Holders {
+		if h.Kind != HolderProcess && h.Kind != HolderRevoked {
+			return fmt.Errorf("%w: HandOver leaves it alone", ErrForeign)
+		}
+	}
+	tokens, err := i.tokensOf(ctx, lock)
+	if err != nil {
+		return err
+	}
+	freed := 0
+	for _, h := range lock.Holders {
+		token, isOut := tokens[h.Lease]
+		if !isOut {
+			continue
+		}
+		request := redisstore.HandOverRequest{Lock: lock.Key.name, Bound: commandBound, Token: token, Claim: claim}
+		if lock.Shared {
+			request.Limit = store.Unlimited // any limit of a shared lease: the token has its own
+		}
+		released, err := await(ctx, i, func(s actor, done func(store.ReleaseResult, error)) { s.HandOver(request, done) })
+		switch {
+		case err != nil:
+			return err
+		case released.Status == store.Unsure:
+			return fmt.Errorf("%w: the lease may have ended: call Lock", core.ErrUnavailable)
+		case released.Status != store.NotHeld:
+			freed++
+		}
+	}
+	if freed == 0 {
+		return ErrChanged
+	}
+	return nil
+}
+
+// checkLock refuses a lock that has no lease to end.
+func checkLock(action string, lock Lock) error {
+	switch {
+	case lock.Idempotent:
+		return ErrAttempt
+	case lock.Key.name == "":
+		return fmt.Errorf("reqlock: %s: the Lock is empty: use the result of Lock or Locks", action)
+	case len(lock.Holders) == 0:
+		return fmt.Errorf("%w: nobody holds it", ErrNotFound)
+	}
+	return nil
+}
+
+// tokensOf returns the tokens of the leases that are out now.
+func (i *Inspector) tokensOf(ctx context.Context, lock Lock) (map[LeaseID]string, error) {
+	node, err := i.masterOf(ctx, lock.Key.name)
+	if err != nil {
+		return nil, err
+	}
+	read := newQuery(keyFirst, "getrange", lock.Key.name, 0, maxValue-1)
+	if lock.Shared {
+		read = newQuery(keyFirst, "zrange", i.names.Companion(lock.Key.name, keyspace.SharedSuffix), 0, -1, "withscores")
+	}
+	value, err := ask(ctx, node, read)
+	if err != nil && !isOtherKey(err) {
+		return nil, asError(ctx, err)
+	}
+	tokens := make(map[LeaseID]string)
+	if token, isText := value.(string); isText {
+		tokens[leaseOf(token)] = token
+	}
+	for token := range scoresOf(value) {
+		tokens[leaseOf(token)] = token
+	}
+	return tokens, nil
+}

@@ -1,0 +1,225 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/redis/script"
+)
+
+// A Record is what Redis has about an idempotent request. It never has the answer.
+type Record struct {
+	// Key is the key of its lock. It prints as a digest. Key.EndpointKey is what core.ReadRecord and
+	// core.Resolve take.
+	Key Key
+	// State, Attempt, Number and Retention are those of core.Record.
+	State     core.RecordState
+	Attempt   core.AttemptID
+	Number    int
+	Retention time.Duration
+	// Process is the id of the process of the attempt, or "" if an operator has resolved it.
+	Process string
+	// AnswerBytes is the length of the stored answer as Redis has it.
+	AnswerBytes int
+	// Age is how long ago Redis has served the last command for the record, in whole seconds, as in
+	// core.Event. Each Record and Records ends that time. It is 0 if the user lacks the right
+	// +object|idletime, or if maxmemory-policy is an LFU policy.
+	Age time.Duration
+}
+
+// Records lists the records of idempotent requests: Filter{State: core.StateUnknown} those with an
+// unknown outcome. It looks through all keys: see Locks for what that means, and for its error.
+func (i *Inspector) Records(ctx context.Context, filter Filter) (RecordPage, error) {
+	page := RecordPage{}
+	found := make(map[string]bool)
+	pattern := i.names.RecordPattern()
+	if filter.Match != "" {
+		pattern = i.names.Companion(i.names.LockPattern(attemptMark+filter.Match), keyspace.RecordSuffix)
+	}
+	s := scanner{Inspector: i, pattern: pattern, kind: "hash"}
+	err := s.run(ctx, func(node redis.UniversalClient, names []string) (bool, error) {
+		records, err := i.readRecords(ctx, node, names)
+		for _, r := range records {
+			if found[r.Key.name] || !filter.hasRecord(&r) {
+				continue
+			}
+			if len(page.Records) == i.limit {
+				return false, nil
+			}
+			found[r.Key.name] = true
+			page.Records = append(page.Records, r)
+		}
+		return true, err
+	})
+	page.Scan = s.Scan
+	slices.SortFunc(page.Records, func(a, b Record) int { return cmp.Compare(a.Key.name, b.Key.name) })
+	return page, err
+}
+
+// Record reads one record. The key may be written in any of these ways: the endpoint key, also with
+// "i:" in front; the name in Redis of the record or of its lock; the digest in a line of the log. For
+// a digest, Record looks through all keys. It returns core.ErrNotFound if there is no record.
+func (i *Inspector) Record(ctx context.Context, key string) (Record, error) {
+	var locks []string
+	if key != "" {
+		locks = append(locks, i.names.Lock(attemptMark+key))
+	}
+	if strings.HasPrefix(key, attemptMark) {
+		locks = append(locks, i.names.Lock(key))
+	}
+	if lock, _, ok := i.names.OfAny(key); ok {
+		locks = append(locks, lock)
+	}
+	for _, lock := range locks {
+		node, err := i.masterOf(ctx, lock)
+		if err != nil {
+			return Record{}, err
+		}
+		records, err := i.readRecords(ctx, node, []string{i.names.Companion(lock, keyspace.RecordSuffix)})
+		if err != nil {
+			return Record{}, err
+		}
+		if len(records) > 0 {
+			return records[0], nil
+		}
+	}
+	if !isDigest(key) {
+		return Record{}, core.ErrNotFound
+	}
+	return i.recordOfDigest(ctx, key)
+}
+
+// recordOfDigest finds the record whose key has this digest.
+func (i *Inspector) recordOfDigest(ctx context.Context, digest string) (record Record, err error) {
+	err = core.ErrNotFound
+	s := scanner{Inspector: i, pattern: i.names.RecordPattern(), kind: "hash"}
+	failed := s.run(ctx, func(node redis.UniversalClient, names []string) (bool, error) {
+		for _, name := range names {
+			if lock, key, isRecord := i.names.OfRecord(name); !isRecord || (Key{key, lock}).String() != digest {
+				continue
+			}
+			records, failed := i.readRecords(ctx, node, []string{name})
+			if len(records) > 0 {
+				record, err = records[0], nil
+			}
+			return failed == nil && err != nil, failed
+		}
+		return true, nil
+	})
+	if failed != nil {
+		return Record{}, failed
+	}
+	return record, err
+}
+
+// The queries of one record. The idle time is first, because each other command ends it. The lock is
+// read before and after the record, so that an attempt that begins or ends meanwhile does not look as if it had died.
+const (
+	idleTime = iota
+	lockBefore
+	fieldsOfRecord
+	lockAfter
+	lengthOfAnswer
+	retention
+	recordQueries
+)
+
+// readRecords reads records of one server. It leaves out names that are no record.
+func (i *Inspector) readRecords(ctx context.Context, node redis.UniversalClient, names []string) (records []Record, err error) {
+	var found []Record
+	var queries []*query
+	for _, name := range names {
+		lock, key, ok := i.names.OfRecord(name)
+		if !ok || key != "" && !strings.HasPrefix(key, attemptMark) {
+			continue
+		}
+		found = append(found, Record{Key: Key{key, lock}})
+		queries = append(queries,
+			newQuery(keyNext, "object", "idletime", name),
+			newQuery(keyFirst, "getrange", lock, 0, maxValue-1),
+			newQuery(keyFirst, "hmget", name, "s", "t", "n", "f"),
+			newQuery(keyFirst, "getrange", lock, 0, maxValue-1),
+			newQuery(keyFirst, "hstrlen", name, "p"),
+			newQuery(keyFirst, "pttl", name))
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	send(ctx, node, queries)
+	for n, r := range found {
+		exists, err := r.decode(queries[n*recordQueries : (n+1)*recordQueries])
+		if err != nil {
+			return nil, asError(ctx, err)
+		}
+		if exists {
+			records = append(records, r)
+		}
+	}
+	return records, nil
+}
+
+// decode fills the record, and reports whether it exists.
+func (r *Record) decode(queries []*query) (exists bool, err error) {
+	var replies [recordQueries]any
+	for n := lockBefore; n < recordQueries; n++ {
+		if replies[n], err = queries[n].replyOfKey(); err != nil {
+			return false, err
+		}
+	}
+	if idle, err := queries[idleTime].reply(); err == nil {
+		seconds, _ := idle.(int64)
+		r.Age = time.Duration(seconds) * time.Second
+	}
+	fields, _ := replies[fieldsOfRecord].([]any)
+	left, _ := replies[retention].(int64)
+	if len(fields) != 4 || left == goneTTL {
+		return false, nil
+	}
+	state, _ := fields[0].(string)
+	token, _ := fields[1].(string)
+	number, _ := fields[2].(string)
+	answer, _ := replies[lengthOfAnswer].(int64)
+	isRunning := token != "" && (replies[lockBefore] == token || replies[lockAfter] == token)
+	if r.Number, err = strconv.Atoi(number); err != nil {
+		r.Number = 0
+	}
+	r.State = stateOf(state, token != "" && (fields[3] != nil || state == "U"), r.Number, isRunning, answer > 0)
+	if r.State == 0 {
+		return false, nil
+	}
+	if r.State != core.StateRunning && r.State != core.StateUnknown {
+		r.Number = 0
+	}
+	r.Retention, r.AnswerBytes = max(0, leftOf(left)), int(answer)
+	r.Process, _, _ = parseToken(strings.TrimPrefix(token, "aborted:"))
+	return true, r.Attempt.UnmarshalText([]byte(script.Digest(token)))
+}
+
+// stateOf returns the state of a record, or 0 for the mark of an attempt that was aborted: the same as
+// state.lua and outcome.lua.
+func stateOf(letter string, isComplete bool, number int, isRunning, hasAnswer bool) core.RecordState {
+	switch {
+	case !isComplete || letter == "R" && number < 1:
+		return core.StateDamaged
+	case letter == "A":
+		return 0
+	case letter == "R" && isRunning:
+		return core.StateRunning
+	case letter == "R":
+		return core.StateUnknown
+	case letter == "D" && hasAnswer:
+		return core.StateAnswered
+	case letter == "D", letter == "U":
+		return core.StateDone
+	default:
+		return core.StateDamaged
+	}
+}

@@ -1,0 +1,125 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+)
+
+const (
+	// scanCount is how many keys a server looks at for one SCAN: less than 1 ms of its time.
+	scanCount = 1000
+	// batchSize is how many keys one batch reads.
+	batchSize = 500
+	// longestPause limits the pause after a slow command.
+	longestPause = time.Second
+)
+
+// A scanner looks through the keys of all servers.
+type scanner struct {
+	*Inspector
+	Scan
+
+	pattern, kind string // those of SCAN
+	steps         int    // how many SCANs there were
+}
+
+// run passes the names that SCAN finds to found, some at a time, with the server that has them. A
+// name may come twice. found returns false to end the search.
+func (s *scanner) run(ctx context.Context, found func(node redis.UniversalClient, names []string) (more bool, err error)) error {
+	s.Truncated = true
+	nodes, err := s.masters(ctx)
+	if err != nil {
+		return asError(ctx, err)
+	}
+	for _, node := range nodes {
+		if keys, err := ask(ctx, node, newQuery(noKey, "dbsize")); err == nil {
+			count, _ := keys.(int64)
+			s.DBSize += int(count)
+		}
+	}
+	defer func() {
+		if s.Scanned = s.steps * scanCount; s.DBSize > 0 {
+			s.Scanned = min(s.Scanned, s.DBSize)
+		}
+	}()
+	for _, node := range nodes {
+		if more, err := s.runOn(ctx, node, found); err != nil || !more {
+			return err
+		}
+	}
+	s.Truncated = false
+	return nil
+}
+
+// runOn is run for one server.
+func (s *scanner) runOn(ctx context.Context, node redis.UniversalClient, found func(redis.UniversalClient, []string) (bool, error)) (more bool, err error) {
+	cursor := "0"
+	for {
+		begun := time.Now()
+		next, names, err := s.step(ctx, node, cursor)
+		if err != nil {
+			return false, err
+		}
+		for some := range slices.Chunk(names, batchSize) {
+			if more, err := found(node, some); err != nil || !more {
+				return false, err
+			}
+		}
+		if cursor = next; cursor == "0" {
+			return true, nil
+		}
+		if err := s.rest(ctx, time.Since(begun)); err != nil {
+			return false, err
+		}
+	}
+}
+
+// step returns the next names.
+func (s *scanner) step(ctx context.Context, node redis.UniversalClient, cursor string) (next string, names []string, err error) {
+	value, err := ask(ctx, node, newQuery(noKey, "scan", cursor, "match", s.pattern, "count", scanCount, "type", s.kind))
+	if err != nil {
+		return "", nil, asError(ctx, err)
+	}
+	s.steps++
+	reply, isList := value.([]any)
+	if isList && len(reply) == 2 {
+		next, isText := reply[0].(string)
+		found, isList := reply[1].([]any)
+		if isText && isList {
+			return next, texts(found), nil
+		}
+	}
+	return "", nil, asError(ctx, command.UnexpectedReply(value))
+}
+
+// rest pauses after commands that took so long.
+func (s *scanner) rest(ctx context.Context, took time.Duration) error {
+	pause := s.pause
+	if pause == 0 {
+		pause = min(took, longestPause)
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// texts returns those of the values that are strings.
+func texts(values []any) []string {
+	found := make([]string, 0, len(values))
+	for _, value := range values {
+		if text, isText := value.(string); isText {
+			found = append(found, text)
+		}
+	}
+	return found
+}

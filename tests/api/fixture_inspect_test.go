@@ -1,0 +1,61 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/inspect"
+)
+
+// inspected returns samples of package inspect: a lock and a record of the key.
+func inspected(t *testing.T, key string) map[string][]any {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+	t.Cleanup(func() { _ = rdb.Close() })
+	locks, err := core.New(rdb, core.WithLogger(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := locks.Lock(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempt, err := locks.Begin(t.Context(), key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := inspect.New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := i.Locks(t.Context(), inspect.Filter{})
+	if err != nil || len(page.Locks) != 2 {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	records, err := i.Records(t.Context(), inspect.Filter{})
+	if err != nil || len(records.Records) != 1 {
+		t.Fatalf("%+v, %v", records, err)
+	}
+	for _, end := range []error{lease.Release(t.Context()), attempt.Abort(t.Context()), locks.Close(t.Context())} {
+		if end != nil {
+			t.Fatal(end)
+		}
+	}
+	lock, record := page.Locks[0], records.Records[0]
+	return map[string][]any{
+		"inspect.Filter":     {inspect.Filter{Match: "what the operator has typed"}},
+		"inspect.Holder":     {lock.Holders[0]},
+		"inspect.Inspector":  {i},
+		"inspect.Key":        {lock.Key, &lock.Key, record.Key},
+		"inspect.LeaseID":    {lock.Holders[0].Lease},
+		"inspect.Lock":       {lock},
+		"inspect.Page":       {page},
+		"inspect.Record":     {record},
+		"inspect.RecordPage": {records},
+		"inspect.Scan":       {page.Scan},
+		"inspect.Waiter":     {inspect.Waiter{}},
+	}
+}
