@@ -33,7 +33,7 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithLimit sets how many locks or records one list has at most: 10,000 if not set, at least 1, at
-// most 1,000,000. A lock takes about 500 bytes of memory.
+// most 1,000,000. A lock takes about 300 bytes of memory.
 func WithLimit(n int) Option {
 	return func(s *settings) error {
 		if n < 1 || n > maxLimit {

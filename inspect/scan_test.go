@@ -1,0 +1,93 @@
+package inspect_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/inspect"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// fill adds keys of other programs, and locks of which one in a hundred has three waiters.
+const fill = `
+for i = 1, tonumber(ARGV[1]) do redis.call('SET', 'session:' .. i, 'x') end
+for i = 1, tonumber(ARGV[2]) do
+	redis.call('SET', 'reqlock:account:' .. i, ARGV[3] .. ':' .. i, 'PX', 3600000)
+	if i % 100 == 0 then redis.call('RPUSH', '{reqlock:account:' .. i .. '}:q', ARGV[3] .. ':1', ARGV[3] .. ':2', ARGV[3] .. ':3') end
+end
+return 1`
+
+// A list of many locks among many keys is bounded in time and memory, and leaves the server time for others.
+func TestManyLocksAmongManyKeys(t *testing.T) {
+	t.Parallel()
+	foreign, locks := 2_000, 1_000
+	if suite.IsFull() {
+		foreign, locks = 500_000, 100_000
+	}
+	server := redistest.Start(t)
+	if err := redistest.AdminClient(t, server.Addr()).Eval(t.Context(), fill, nil, foreign, locks, strings.Repeat("a", 32)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	rdb := server.Client(t, func(o *redis.Options) { o.ReadTimeout = time.Minute })
+	for name, test := range map[string]struct {
+		filter inspect.Filter
+		limit  int
+		want   int
+		isAll  bool
+	}{
+		"all":          {inspect.Filter{}, 1_000_000, locks, true},
+		"to the limit": {inspect.Filter{}, locks / 10, locks / 10, false},
+		"with waiters": {inspect.Filter{MinWaiting: 3}, 10_000, locks / 100, true},
+		"one account":  {inspect.Filter{Match: "account:77"}, 10_000, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // they are measured
+			i := newInspector(t, rdb, inspect.WithLimit(test.limit))
+			before := allocated()
+			begun := time.Now()
+			page := must(i.Locks(t.Context(), test.filter))(t)
+			took := time.Since(begun)
+			if len(page.Locks) != test.want || page.Truncated == test.isAll || page.DBSize != foreign+locks+locks/100 || (page.Scanned == page.DBSize) != test.isAll {
+				t.Errorf("%d locks, %+v", len(page.Locks), page.Scan)
+			}
+			kept := allocated() - before
+			t.Logf("%d locks of %d keys: %v, %d KB kept, %+v", len(page.Locks), page.DBSize, took, kept>>10, page.Scan)
+			if limit := int64(test.want)*1000 + 32<<20; kept > limit { // other tests run, too
+				t.Errorf("the page keeps %d bytes, more than %d", kept, limit)
+			}
+			if took > time.Minute {
+				t.Errorf("the list took %v", took)
+			}
+			runtime.KeepAlive(page)
+		})
+	}
+}
+
+// allocated returns how many bytes of memory are in use.
+func allocated() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// A list that ends early returns what it has found.
+func TestAListThatEndsEarlyReturnsWhatItHasFound(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	if err := redistest.AdminClient(t, server.Addr()).Eval(t.Context(), fill, nil, 0, 20_000, strings.Repeat("a", 32)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	page, err := newInspector(t, server.Client(t), inspect.WithPause(100*time.Millisecond)).Locks(ctx, inspect.Filter{})
+	wantError(t, err, context.DeadlineExceeded)
+	if len(page.Locks) == 0 || !page.Truncated || page.Scanned == 0 || page.Scanned == page.DBSize {
+		t.Errorf("%d locks, %+v", len(page.Locks), page.Scan)
+	}
+}
