@@ -15,9 +15,9 @@ import (
 const claim = 2 * time.Second
 
 // Revoke ends the leases of lock.Holders. Nobody else gets the lock, or the permits, until these leases
-// would have ended if they were not renewed: LeaseLeft, at most core.WithTTL. Until then, each holder learns that its
-// lease is lost, at the latest at its next renewal, and its context ends with core.ErrLost. So no other
-// holder overlaps with it. To revoke one of several permits, leave the others out of lock.Holders.
+// would have ended without another renewal: that is LeaseLeft, usually at most core.WithTTL. Each holder
+// learns that its lease is lost from its next renewal, or from its own clock if there is no reply, and
+// its context ends with core.ErrLost before that time. So no other holder overlaps with it. To revoke one of several permits, leave the others out of lock.Holders.
 //
 // Revoke changes nothing but the leases that the operator has seen. If none of them is out any more, it
 // returns ErrChanged. Leases of HolderRevoked are skipped. It returns ErrAttempt for the lock of an

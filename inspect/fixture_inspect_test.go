@@ -109,4 +109,4 @@ func onEachKind(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)
 }
 
 // rights are what an Inspector needs beside the rights of reqlock, as docs/inspect.md says.
-var rights = []string{"+scan", "+dbsize", "+getrange", "+hstrlen", "+object|idletime"}
+var rights = []string{"+scan", "+dbsize", "+getrange", "+hstrlen"}

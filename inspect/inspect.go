@@ -32,7 +32,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Inspector, error) {
 	if err := redisstore.CheckClient(rdb); err != nil {
 		return nil, fmt.Errorf("reqlock: inspect: %w", err)
 	}
-	s := settings{prefix: "reqlock:", limit: defaultLimit}
+	s := settings{prefix: "reqlock:", limit: defaultLimit, retention: defaultRetention}
 	for _, opt := range opts {
 		if err := opt(&s); err != nil {
 			return nil, err

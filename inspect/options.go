@@ -14,14 +14,15 @@ type settings struct {
 	prefix    string
 	limit     int
 	pause     time.Duration // 0 is as long as the last command took
-	retention time.Duration // 0 is that of core
+	retention time.Duration
 }
 
 // The limits of the options.
 const (
-	defaultLimit = 10_000
-	maxLimit     = 1_000_000
-	maxPause     = time.Minute
+	defaultLimit     = 10_000
+	defaultRetention = 24 * time.Hour // as in core
+	maxLimit         = 1_000_000
+	maxPause         = time.Minute
 )
 
 // WithPrefix is the core.WithPrefix of the service: "reqlock:" if not set.
@@ -57,7 +58,7 @@ func WithPause(pause time.Duration) Option {
 }
 
 // WithRetention is the core.WithRetention of the service: 24 h if not set. Resolve keeps a record for
-// this time.
+// this time, and the Age of a Record is computed from it.
 func WithRetention(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {

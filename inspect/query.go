@@ -24,7 +24,6 @@ type query struct {
 const (
 	noKey    = 0
 	keyFirst = 1
-	keyNext  = 2 // behind a subcommand
 )
 
 func newQuery(keyPos int8, args ...any) *query { return &query{keyPos: keyPos, args: args} }

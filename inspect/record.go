@@ -29,9 +29,9 @@ type Record struct {
 	Process string
 	// AnswerBytes is the length of the stored answer as Redis has it.
 	AnswerBytes int
-	// Age is how long ago Redis has served the last command for the record, in whole seconds, as in
-	// core.Event. Each Record and Records ends that time. It is 0 if the user lacks the right
-	// +object|idletime, or if maxmemory-policy is an LFU policy.
+	// Age is how long ago the record was written or renewed: about how long ago the process died, if the
+	// State is core.StateUnknown. It is WithRetention less Retention, and so is right only if the service
+	// has the same WithRetention; it is 0 if Retention is longer.
 	Age time.Duration
 }
 
@@ -120,11 +120,10 @@ func (i *Inspector) recordOfDigest(ctx context.Context, digest string) (record R
 	return record, err
 }
 
-// The queries of one record. The idle time is first, because each other command ends it. The lock is
-// read before and after the record, so that an attempt that begins or ends meanwhile does not look as if it had died.
+// The queries of one record. The lock is read before and after the record, so that an attempt that
+// begins or ends meanwhile does not look as if it had died.
 const (
-	idleTime = iota
-	lockBefore
+	lockBefore = iota
 	fieldsOfRecord
 	lockAfter
 	lengthOfAnswer
@@ -143,7 +142,6 @@ func (i *Inspector) readRecords(ctx context.Context, node redis.UniversalClient,
 		}
 		found = append(found, Record{Key: Key{key, lock}})
 		queries = append(queries,
-			newQuery(keyNext, "object", "idletime", name),
 			newQuery(keyFirst, "getrange", lock, 0, maxValue-1),
 			newQuery(keyFirst, "hmget", name, "s", "t", "n", "f"),
 			newQuery(keyFirst, "getrange", lock, 0, maxValue-1),
@@ -155,7 +153,7 @@ func (i *Inspector) readRecords(ctx context.Context, node redis.UniversalClient,
 	}
 	send(ctx, node, queries)
 	for n, r := range found {
-		exists, err := r.decode(queries[n*recordQueries : (n+1)*recordQueries])
+		exists, err := r.decode(queries[n*recordQueries:(n+1)*recordQueries], i.retention)
 		if err != nil {
 			return nil, asError(ctx, err)
 		}
@@ -166,17 +164,13 @@ func (i *Inspector) readRecords(ctx context.Context, node redis.UniversalClient,
 	return records, nil
 }
 
-// decode fills the record, and reports whether it exists.
-func (r *Record) decode(queries []*query) (exists bool, err error) {
+// decode fills the record, which is kept for this time after each renewal, and reports whether it exists.
+func (r *Record) decode(queries []*query, keep time.Duration) (exists bool, err error) {
 	var replies [recordQueries]any
-	for n := lockBefore; n < recordQueries; n++ {
+	for n := range replies {
 		if replies[n], err = queries[n].replyOfKey(); err != nil {
 			return false, err
 		}
-	}
-	if idle, err := queries[idleTime].reply(); err == nil {
-		seconds, _ := idle.(int64)
-		r.Age = time.Duration(seconds) * time.Second
 	}
 	fields, _ := replies[fieldsOfRecord].([]any)
 	left, _ := replies[retention].(int64)
@@ -199,6 +193,9 @@ func (r *Record) decode(queries []*query) (exists bool, err error) {
 		r.Number = 0
 	}
 	r.Retention, r.AnswerBytes = max(0, leftOf(left)), int(answer)
+	if left > 0 {
+		r.Age = max(0, keep-r.Retention)
+	}
 	r.Process, _, _ = parseToken(strings.TrimPrefix(token, "aborted:"))
 	return true, r.Attempt.UnmarshalText([]byte(script.Digest(token)))
 }

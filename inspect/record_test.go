@@ -93,6 +93,12 @@ func TestResolveEndsTheAttemptThatWasSeen(t *testing.T) {
 	if err := attempt.Unknown(t.Context(), errors.New("unknown")); err != nil && !errors.Is(err, core.ErrOutcomeUnknown) {
 		t.Fatal(err)
 	}
+	if err := rdb.PExpire(t.Context(), "{reqlock:i:k}:r", 40*time.Minute).Err(); err != nil { // as if it had died 20 minutes ago
+		t.Fatal(err)
+	}
+	if age := must(i.Record(t.Context(), "k"))(t).Age; age < 20*time.Minute || age > 21*time.Minute {
+		t.Errorf("the age is %v", age)
+	}
 	if err := i.Resolve(t.Context(), running, core.Done()); err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,5 @@ func (i *Inspector) Resolve(ctx context.Context, record Record, resolution core.
 
 // locker returns a Locker, which has what core does for an operator. The caller closes it.
 func (i *Inspector) locker() (*core.Locker, error) {
-	options := []core.Option{core.WithPrefix(i.prefix), core.WithLogger(nil)}
-	if i.retention > 0 {
-		options = append(options, core.WithRetention(i.retention))
-	}
-	return core.New(i.rdb, options...)
+	return core.New(i.rdb, core.WithPrefix(i.prefix), core.WithRetention(i.retention), core.WithLogger(nil))
 }
