@@ -9,7 +9,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -54,7 +53,7 @@ func endLive(t *testing.T, key string, after time.Duration, one, other *core.Loc
 func TestRevokeOfALiveHolderHasNoOverlap(t *testing.T) {
 	t.Parallel()
 	const ttl = 900 * time.Millisecond
-	rdb := redistest.Start(t).Client(t)
+	rdb := start(t).Client(t)
 	i := newInspector(t, rdb)
 	runs, workers := suite.Size(12, 200), 4
 	var longest, shortest time.Duration
@@ -88,7 +87,7 @@ func TestRevokeOfALiveHolderHasNoOverlap(t *testing.T) {
 func TestHandOverOfALiveHolderOverlapsUntilItsRenewal(t *testing.T) {
 	t.Parallel()
 	const ttl = 900 * time.Millisecond
-	rdb := redistest.Start(t).Client(t)
+	rdb := start(t).Client(t)
 	i := newInspector(t, rdb)
 	one, other := newLocker(t, rdb, core.WithTTL(ttl)), newLocker(t, rdb, core.WithTTL(ttl))
 	var longest, slowest time.Duration

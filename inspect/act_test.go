@@ -10,7 +10,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -49,7 +48,7 @@ func TestRevokeTellsTheHolderBeforeTheNextOneGetsIn(t *testing.T) {
 
 func TestAStaleLockIsRefused(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := start(t).Client(t)
 	locks, i := newLocker(t, rdb), newInspector(t, rdb)
 	for name, act := range actions(i) {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // they share a key
@@ -80,7 +79,7 @@ func holdAndRelease(t *testing.T, i *inspect.Inspector, locks *core.Locker) insp
 
 func TestOfTwoOperatorsOneIsRefused(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := start(t).Client(t)
 	locks, i := newLocker(t, rdb), newInspector(t, rdb)
 	for range 10 {
 		lease := must(locks.Lock(t.Context(), "k"))(t)
@@ -106,7 +105,7 @@ func TestOfTwoOperatorsOneIsRefused(t *testing.T) {
 
 func TestOnePermitOfSeveralEnds(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := start(t).Client(t)
 	ttl := core.WithTTL(time.Second)
 	one, other, i := newLocker(t, rdb, ttl, core.WithPermits(2)), newLocker(t, rdb, ttl, core.WithPermits(2)), newInspector(t, rdb)
 	for name, act := range actions(i) {
@@ -139,7 +138,7 @@ func TestOnePermitOfSeveralEnds(t *testing.T) {
 
 func TestLeasesThatAreNotEnded(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := start(t).Client(t)
 	locks, i := newLocker(t, rdb), newInspector(t, rdb)
 	attempt := must(locks.Begin(t.Context(), "pay", nil))(t)
 	must(locks.Begin(t.Context(), "half }", nil))(t) // Redis has only a digest of the key
@@ -175,7 +174,7 @@ func TestLeasesThatAreNotEnded(t *testing.T) {
 
 func TestAnActionWithoutAReplyIsUnavailable(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := start(t)
 	rdb := server.Client(t)
 	i := newInspector(t, server.Client(t, func(o *redis.Options) { o.MaxRetries, o.DialerRetries = -1, 1 }))
 	if err := rdb.Set(t.Context(), "reqlock:k", strings.Repeat("a", 32)+":1", time.Hour).Err(); err != nil {

@@ -94,6 +94,14 @@ func processOf(lease *core.Lease) string {
 	return process
 }
 
+// start starts a server, on which the code under test has the rights.
+func start(t *testing.T) *redistest.Server {
+	t.Helper()
+	server := redistest.Start(t)
+	server.Grant(rights...)
+	return server
+}
+
 // onEachKind runs the test on one server, with Sentinel and on a cluster.
 func onEachKind(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	t.Helper()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 func TestLocksShowsWhoHoldsAndWhoWaits(t *testing.T) {
@@ -101,7 +100,7 @@ func foreigners(t *testing.T, rdb redis.UniversalClient) {
 
 func TestAKeyIsFoundInEachSpelling(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := start(t).Client(t)
 	digests := make(map[string]string)
 	locks := newLocker(t, rdb, core.WithPrefix("a*b:"), core.WithObserver(func(e core.Event) {
 		if e.Kind == core.Acquired {
@@ -139,7 +138,7 @@ func TestAKeyIsFoundInEachSpelling(t *testing.T) {
 
 func TestAFilterAndALimitShortenTheList(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := start(t).Client(t)
 	one, other := newLocker(t, rdb), newLocker(t, rdb)
 	i := newInspector(t, rdb)
 	lease := must(one.Lock(t.Context(), "a1"))(t)

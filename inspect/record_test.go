@@ -11,7 +11,6 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 func TestRecordsShowsWhatBecameOfRequests(t *testing.T) {
@@ -85,7 +84,7 @@ func endpointKey(r inspect.Record) string {
 
 func TestResolveEndsTheAttemptThatWasSeen(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t).Client(t)
+	rdb := start(t).Client(t)
 	locks, i := newLocker(t, rdb), newInspector(t, rdb, inspect.WithRetention(time.Hour))
 	attempt := must(locks.Begin(t.Context(), "k", nil))(t)
 	running := must(i.Record(t.Context(), "k"))(t)

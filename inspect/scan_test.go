@@ -30,7 +30,7 @@ func TestManyLocksAmongManyKeys(t *testing.T) {
 	if suite.IsFull() {
 		foreign, locks = 500_000, 100_000
 	}
-	server := redistest.Start(t)
+	server := start(t)
 	if err := redistest.AdminClient(t, server.Addr()).Eval(t.Context(), fill, nil, foreign, locks, strings.Repeat("a", 32)).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func allocated() int64 {
 // A list that ends early returns what it has found.
 func TestAListThatEndsEarlyReturnsWhatItHasFound(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := start(t)
 	if err := redistest.AdminClient(t, server.Addr()).Eval(t.Context(), fill, nil, 0, 20_000, strings.Repeat("a", 32)).Err(); err != nil {
 		t.Fatal(err)
 	}
