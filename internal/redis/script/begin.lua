@@ -23,7 +23,7 @@ elseif s == 'D' then
   local answer = redis.call('HGET', R, 'p')
   verdict = answer and {2, answer} or {3}
 elseif s == 'U' then verdict = {3}
-elseif s and t ~= token and not holds(value, t) and ARGV[10] == 'reject' then
+elseif s and t ~= token and tokenIn(value) ~= t and ARGV[10] == 'reject' then
   local name = redis.sha1hex(t)
   verdict = reported == name and {5} or {5, name}
 end

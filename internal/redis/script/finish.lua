@@ -24,7 +24,7 @@ elseif s and state == 'A' and n > 1 then  -- the attempt before this one died, a
   redis.call('HSET', R, 't', aborted, 'n', n - 1)
   return {left, 1}
 elseif s or state == 'A' then stored = 1  -- an abort writes its mark also if its begin has not arrived yet
-elseif not value or holds(value, token) then stored = 2
+elseif not value or tokenIn(value) == token then stored = 2
 else return {left, 0} end  -- the attempt of the holder of K may be running
 if x and state == 'A' then keep = math.max(tonumber(keep), redis.call('PTTL', R)) end
 if state == 'D' then write(state, fingerprint, keep, 'p', ARGV[9]) else write(state, fingerprint, keep) end

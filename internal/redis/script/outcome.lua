@@ -9,4 +9,4 @@ local value = redis.call('GET', KEYS[1])
 s = stateOf(R, s, t, f, n)
 if not s or s == 'A' then return {} end
 if s == 'D' and not p then s = 'U' end  -- begin.lua reports no answer
-return {s, redis.sha1hex(t or ''), s == 'R' and tonumber(n) or 0, redis.call('PTTL', R), s == 'R' and holds(value, t) and 1 or 0}
+return {s, redis.sha1hex(t or ''), s == 'R' and tonumber(n) or 0, redis.call('PTTL', R), s == 'R' and tokenIn(value) == t and 1 or 0}

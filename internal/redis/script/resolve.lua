@@ -22,7 +22,7 @@ local again = t == resolved and s == to and (s == 'U' or p == answer)
 if not again then
   local isDamaged = s == '?' and (to == 'F' or to == 'U')
   if redis.sha1hex(t or '') ~= seen or s ~= 'R' and not isDamaged then return 3 end
-  if value and (holds(value, t) or isDamaged) then return 2 end
+  if value and (tokenIn(value) == t or isDamaged) then return 2 end
   if to == 'N' then
     redis.call('HSET', R, 'u', seen)
     return 1

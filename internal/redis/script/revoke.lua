@@ -1,4 +1,4 @@
--- revoke.lua (after holds.lua): end leases of K, as an operator says, and let nobody else have their room until they would have
+-- revoke.lua (after token.lua): end leases of K, as an operator says, and let nobody else have their room until they would have
 -- ended anyway. A tombstone replaces the token. It is the token of no process, so no script extends it, frees it or hands it on. The
 -- holder learns of it from its next renewal, while the tombstone lives. To a process of an earlier version, the tombstone is the
 -- value of a foreign client. A lease is named by the SHA-1 of its token, so that its name can be shown.

@@ -12,8 +12,8 @@ import (
 
 // The parts that scripts share come first, then the scripts.
 var (
-	//go:embed holds.lua
-	holdsPart string
+	//go:embed token.lua
+	tokenPart string
 	//go:embed lease.lua
 	leasePart string
 	//go:embed queue.lua
@@ -101,24 +101,24 @@ const (
 func New(durable bool) Set {
 	mode := "local durable = " + strconv.FormatBool(durable) + "\n"
 	return Set{
-		Take:    newScript(holdsPart, mode, takeSource),
-		Enqueue: newScript(holdsPart, mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
-		Renew:   newScript(holdsPart, mode, leasePart, fencePart, renewSource),
-		Release: newScript(holdsPart, freePart, mode, leasePart, queuePart, leavePart, releaseSource),
-		Keep:    newScript(holdsPart, keepSource),
-		Begin:   newScript(holdsPart, donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, statePart, recordPart, beginSource),
-		Finish:  newScript(holdsPart, mode, leasePart, queuePart, leavePart, statePart, recordPart, finishSource),
-		Resolve: newScript(holdsPart, statePart, resolveSource),
-		Outcome: newScript(holdsPart, statePart, outcomeSource),
-		Revoke:  newScript(holdsPart, revokeSource),
+		Take:    newScript(tokenPart, mode, takeSource),
+		Enqueue: newScript(tokenPart, mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
+		Renew:   newScript(tokenPart, mode, leasePart, fencePart, renewSource),
+		Release: newScript(tokenPart, freePart, mode, leasePart, queuePart, leavePart, releaseSource),
+		Keep:    newScript(tokenPart, keepSource),
+		Begin:   newScript(tokenPart, donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, statePart, recordPart, beginSource),
+		Finish:  newScript(tokenPart, mode, leasePart, queuePart, leavePart, statePart, recordPart, finishSource),
+		Resolve: newScript(tokenPart, statePart, resolveSource),
+		Outcome: newScript(tokenPart, statePart, outcomeSource),
+		Revoke:  newScript(tokenPart, revokeSource),
 
-		Vote:     newScript(holdsPart, mode, leasePart, queuePart, voteSource),
-		Withdraw: newScript(holdsPart, mode, leasePart, queuePart, withdrawSource),
-		Rights:   newScript(holdsPart, rightsSource),
+		Vote:     newScript(tokenPart, mode, leasePart, queuePart, voteSource),
+		Withdraw: newScript(tokenPart, mode, leasePart, queuePart, withdrawSource),
+		Rights:   newScript(tokenPart, rightsSource),
 
-		SharedAsk: newScript(holdsPart, markerPart, sharedTakePart, mode, leasePart, queuePart, fencePart, setIsThird, sharedPart, admitPart, phasePart,
+		SharedAsk: newScript(tokenPart, markerPart, sharedTakePart, mode, leasePart, queuePart, fencePart, setIsThird, sharedPart, admitPart, phasePart,
 			sharedAskSource),
-		SharedRelease: newScript(holdsPart, markerPart, sharedFreePart, mode, leasePart, queuePart, setIsThird, sharedPart, admitPart, sharedReleaseSource),
+		SharedRelease: newScript(tokenPart, markerPart, sharedFreePart, mode, leasePart, queuePart, setIsThird, sharedPart, admitPart, sharedReleaseSource),
 		SharedRenew:   newScript(markerPart, mode, leasePart, fencePart, setIsSecond, sharedPart, phasePart, sharedRenewSource),
 
 		SharedRenewApart: newScript(sharedRenewApartSource),

@@ -11,7 +11,7 @@ local joins, wanted = ARGV[6] == '1', tonumber(ARGV[7])
 local waiting = redis.call('LLEN', Q)
 local last = lastFence(KEYS[4], wanted)
 
-if holds(value, token) then
+if tokenIn(value) == token then
   granted.own = true
   if waiting > 0 then waiting = waiting - redis.call('LREM', Q, 0, token) end
   if limit then  -- a script that knows no shared leases has handed K to the token

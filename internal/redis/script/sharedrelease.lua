@@ -9,7 +9,7 @@ local waiting = redis.call('LLEN', Q)
 waiting = waiting - redis.call('LREM', Q, 0, token)  -- the first write: a server without memory allows the writes after it
 
 local wasShared = endOf(token) > now
-if holds(value, token) then
+if tokenIn(value) == token then
   alone = false
 elseif wasShared then
   count = count - 1

@@ -5,7 +5,7 @@
 -- Returns {1, how many other tokens wait, 0, 0} if the ballot has the vote for at least ttl from now, and otherwise
 --   {0, value of K, PTTL of K, 1 if the value is a foreign client's, else 0}. A foreign client sends no hint when it releases.
 local value, waiter = redis.call('GET', K), ARGV[6]
-if value and not holds(value, token) then
+if value and tokenIn(value) ~= token then
   if ARGV[7] == '1' then
     join(waiter)
     notify(value, true)  -- on each run, because an earlier message may be lost

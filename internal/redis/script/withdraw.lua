@@ -9,7 +9,7 @@
 local value, leaves, joins = redis.call('GET', K), ARGV[6], ARGV[7]
 redis.call('LREM', Q, 0, token)  -- a first write that needs no memory: a server without memory allows the writes after it
 if leaves ~= '' then redis.call('LREM', Q, 0, leaves) end
-if holds(value, token) then redis.call('DEL', K)
+if tokenIn(value) == token then redis.call('DEL', K)
 elseif value then return 0 end
 local first = redis.call('LINDEX', Q, 0)
 while first and ARGV[8] == '1' and not notify(first) do
