@@ -17,7 +17,8 @@ const claim = 2 * time.Second
 // Revoke ends the leases of lock.Holders. Nobody else gets the lock, or the permits, until these leases
 // would have ended without another renewal: that is LeaseLeft, usually at most core.WithTTL. Each holder
 // learns that its lease is lost from its next renewal, or from its own clock if there is no reply, and
-// its context ends with core.ErrLost before that time. So no other holder overlaps with it. To revoke one of several permits, leave the others out of lock.Holders.
+// its context ends with core.ErrLost before that time. So no other holder overlaps with it. To revoke
+// one of several permits, leave the others out of lock.Holders.
 //
 // Revoke changes nothing but the leases that the operator has seen. If none of them is out any more, it
 // returns ErrChanged. Leases of HolderRevoked are skipped. It returns ErrAttempt for the lock of an
@@ -55,7 +56,8 @@ func (i *Inspector) Revoke(ctx context.Context, lock Lock) error {
 // for a holder that is known to be dead. A holder that lives learns of it at its next renewal only, up to a third of
 // core.WithTTL later, and acts beside the next holder until then: with a TTL of 900 ms, for up to
 // 296 ms in 50 runs. If Redis does not reach the holder, it acts until its lease would have ended. Only
-// core.WithFencing protects against that. Revoke has no such overlap. HandOver also ends what Revoke has left: HolderRevoked.
+// core.WithFencing protects against that. Revoke has no such overlap. HandOver also ends what Revoke
+// has left: HolderRevoked.
 //
 // The errors are those of Revoke. If there are several holders, an error may come after some of them.
 func (i *Inspector) HandOver(ctx context.Context, lock Lock) error {

@@ -102,7 +102,12 @@ func TestTheRightsOfThePageAreEnoughAndNotTooMany(t *testing.T) {
 		}
 	}
 	wantError(t, acts(reader), core.ErrUnavailable)
+	all, other := newInspector(t, userClient(t, server, "all", "~*", "&*", "+@all")), newLocker(t, server.Client(t), core.WithTTL(time.Minute))
+	waiters := []<-chan *core.Lease{wait(t, all, other, "k"), wait(t, all, other, "permits")}
 	if err := acts(newInspector(t, userClient(t, server, "actor", both...))); err != nil {
-		t.Error(err)
+		t.Fatal(err)
+	}
+	for _, waiter := range waiters { // they get a hint, and a minute would be too long
+		<-waiter
 	}
 }
