@@ -40,19 +40,18 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// The suffixes of the companions of a lock.
+// The suffixes of the companions of a lock, and of the records of processes.
 const (
 	QueueSuffix  = ":q"
 	FenceSuffix  = ":f"
 	RecordSuffix = ":r"
 	SharedSuffix = ":s"
-	// reservedSuffix is for a registry of processes. No script uses it yet. It is reserved
-	// because each new suffix changes how some keys are written.
-	reservedSuffix = ":p"
+	// ProcessSuffix is that of the record of a process, which is no companion of a lock: see Process.
+	ProcessSuffix = ":p"
 )
 
-// suffixes are the suffixes of all companions.
-var suffixes = [...]string{QueueSuffix, FenceSuffix, RecordSuffix, SharedSuffix, reservedSuffix}
+// suffixes are all suffixes. No lock has a name that ends in one of them.
+var suffixes = [...]string{QueueSuffix, FenceSuffix, RecordSuffix, SharedSuffix, ProcessSuffix}
 
 // Lock returns the name of the lock itself: prefix and key, verbatim. Four kinds of key are
 // written as a digest instead:
