@@ -55,11 +55,17 @@ func (e *Engine) AttemptContexts() []context.Context {
 
 // eachHeld calls f with each queue whose lease has a holder.
 func (e *Engine) eachHeld(f func(*queue)) {
+	visit := func(q *queue) {
+		if q.lease != nil && q.lease.holder != nil {
+			f(q)
+		}
+	}
 	e.eachShard(func(s *shard) {
 		for _, root := range s.queues {
-			for _, q := range root.allQueues() {
-				if q.lease != nil && q.lease.holder != nil {
-					f(q)
+			visit(root)
+			for _, l := range root.shared.lists { // as allQueues, without an allocation for each key
+				for _, q := range l.queues {
+					visit(q)
 				}
 			}
 		}
