@@ -32,6 +32,7 @@ var layers = map[string]string{
 	"internal/redis/pipeline":    "redis command topology inflight backoff store",
 	"internal/redis/pubsub":      "redis command keyspace topology inflight backoff",
 	"internal/redis/redisstore":  "redis uuid command keyspace pipeline pubsub script topology inflight store",
+	"internal/redis/registry":    "redis command keyspace",
 	"internal/redis/readiness":   "redis command keyspace redisstore script topology inflight store",
 	"internal/redis/quorumstore": "redis command redisstore topology inflight store",
 

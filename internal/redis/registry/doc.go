@@ -1,0 +1,9 @@
+// Package registry writes and reads the records of processes: who a process is, how many leases it
+// holds, how many callers wait in it, and which leases it has held longest. The record of a process
+// is one hash with the name that keyspace.Names.Process gives it. It expires after TTL, and a
+// Beater writes it each Interval.
+//
+// A record is for people. No lock depends on it, so a beat that fails is no fault of a lock. A
+// process without a record is silent, and not known to be dead: its beats may fail, or it may not
+// be registered.
+package registry

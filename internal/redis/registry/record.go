@@ -1,0 +1,130 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+)
+
+// Format is the number of the format that this package writes. A later format adds fields, and
+// changes the meaning of none.
+const Format = 1
+
+// MaxHolds is how many holds a record has at most: those that have lasted longest.
+const MaxHolds = 20
+
+// A Process is the record of a process.
+type Process struct {
+	// Format is the number of the format of the record. It may be above Format.
+	Format int
+	// Service, Version, Host and PID say which process it is.
+	Service, Version, Host string
+	PID                    int
+	// Started is when the Locker of the process was made, and Beat when the record was written, both
+	// by the clock of the process.
+	Started, Beat time.Time
+	// Held is how many leases have a holder, and Waiting how many callers wait for a lease.
+	Held, Waiting int
+	// Holds are the holds that have lasted longest, the longest one first.
+	Holds []Hold
+	// Age is how long ago the record was written, by the clock of the server. It is negative if
+	// that is unknown. Only Read sets it.
+	Age time.Duration
+}
+
+// A Hold is the use of a lease by one caller.
+type Hold struct {
+	// Digest is the digest of the key, as in the log.
+	Digest string `json:"key"`
+	// Name is the name of the lock, or the route of an idempotent request; "" is none.
+	Name string `json:"name,omitempty"`
+	// Since is when the hold began, by the clock of the process.
+	Since time.Time `json:"since"`
+	// Caller is the code that took the lease, or "" if the program does not record that.
+	Caller string `json:"caller,omitempty"`
+}
+
+// HeldFor returns how long a hold had lasted when the record was read. It compares no clocks of
+// different machines.
+func (p *Process) HeldFor(h Hold) time.Duration { return p.Beat.Sub(h.Since) + max(0, p.Age) }
+
+// The fields of the hash.
+const (
+	fieldFormat  = "format"
+	fieldTTL     = "ttl" // in milliseconds, so that the age follows from what is left of it
+	fieldService = "service"
+	fieldVersion = "version"
+	fieldHost    = "host"
+	fieldPID     = "pid"
+	fieldStarted = "started"
+	fieldBeat    = "beat"
+	fieldHeld    = "held"
+	fieldWaiting = "waiting"
+	fieldHolds   = "holds" // a JSON array, so that one write replaces all of it
+)
+
+// fieldNames are the fields that Read asks for.
+var fieldNames = [...]string{
+	fieldFormat, fieldTTL, fieldService, fieldVersion, fieldHost, fieldPID, fieldStarted, fieldBeat, fieldHeld, fieldWaiting, fieldHolds,
+}
+
+// timeFormat is RFC 3339 with milliseconds, as people read it in redis-cli.
+const timeFormat = "2006-01-02T15:04:05.000Z07:00"
+
+func formatTime(t time.Time) string { return t.UTC().Format(timeFormat) }
+
+// Encode returns the fields and values of a record that expires after ttl.
+func Encode(p *Process, ttl time.Duration) []any {
+	holds := make([]Hold, len(p.Holds))
+	for i, h := range p.Holds {
+		h.Since = h.Since.UTC().Truncate(time.Millisecond)
+		holds[i] = h
+	}
+	text, err := json.Marshal(holds)
+	if err != nil { // a year beyond 9999
+		text = []byte("[]")
+	}
+	return []any{
+		fieldFormat, Format, fieldTTL, ttl.Milliseconds(),
+		fieldService, p.Service, fieldVersion, p.Version, fieldHost, p.Host, fieldPID, p.PID,
+		fieldStarted, formatTime(p.Started), fieldBeat, formatTime(p.Beat),
+		fieldHeld, p.Held, fieldWaiting, p.Waiting, fieldHolds, text,
+	}
+}
+
+// errNotARecord is the error of Decode for a hash of another program.
+var errNotARecord = errors.New("reqlock: the hash is no record of a process: it has no format number")
+
+// Decode decodes the fields of a record that expires after left; a negative time is none. It ignores
+// fields that it does not know. A field that is missing, or that it cannot parse, is left out of the
+// result. The error says that the hash is no record.
+func Decode(fields map[string]string, left time.Duration) (Process, error) {
+	format, err := strconv.Atoi(fields[fieldFormat])
+	if err != nil || format < 1 {
+		return Process{}, errNotARecord
+	}
+	p := Process{
+		Format: format, Service: fields[fieldService], Version: fields[fieldVersion], Host: fields[fieldHost],
+		PID: number(fields[fieldPID]), Held: number(fields[fieldHeld]), Waiting: number(fields[fieldWaiting]),
+		Age: -1,
+	}
+	p.Started, _ = time.Parse(time.RFC3339, fields[fieldStarted])
+	p.Beat, _ = time.Parse(time.RFC3339, fields[fieldBeat])
+	if json.Unmarshal([]byte(fields[fieldHolds]), &p.Holds) != nil {
+		p.Holds = nil
+	}
+	if ttl := time.Duration(number(fields[fieldTTL])) * time.Millisecond; ttl > 0 && left >= 0 {
+		p.Age = max(0, ttl-left)
+	}
+	return p, nil
+}
+
+// number returns the number that a text has, or 0.
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
