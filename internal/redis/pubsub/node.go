@@ -86,7 +86,7 @@ func (c *shardConn) enqueue(r request) {
 
 // run serves the connection until it ends. The first request dials.
 func (c *shardConn) run(ctx context.Context) {
-	conn := newConnection(c.master.SSubscribe(ctx), c.parent.timing, c.parent.shared.unreadable)
+	conn := newConnection(named(c.master, c.parent.shared.connectionName).SSubscribe(ctx), c.parent.timing, c.parent.shared.unreadable)
 	if c.send(ctx, conn, 1) != nil {
 		_ = conn.Close()
 		return

@@ -59,6 +59,10 @@ const (
 	uncounted   = "B" // by PUBLISH without regard to the number of subscribers
 )
 
+// SetName names the connections of the subscriptions in the server's CLIENT LIST; "" leaves them
+// without a name of their own. Call it before the first call of Listen.
+func (s *Subscriber) SetName(name string) { s.shared.connectionName = name }
+
 // Mode returns how scripts publish hints.
 func (s *Subscriber) Mode() any { return s.mode.Load() }
 

@@ -12,7 +12,9 @@ import (
 type subscription struct {
 	rdb     redis.UniversalClient
 	channel string
-	timing  timing
+	// connectionName is the name of each connection: see SetName.
+	connectionName string
+	timing         timing
 	// unreadable is called for a message that cannot be read.
 	unreadable func()
 }
@@ -43,7 +45,7 @@ func (s *subscription) run(ctx context.Context, events callbacks) {
 // connect serves one connection until it ends. It reports whether the server has confirmed
 // the subscription.
 func (s *subscription) connect(ctx context.Context, events callbacks) (confirmed bool) {
-	conn := newConnection(s.rdb.Subscribe(ctx, s.channel), s.timing, s.unreadable) // read receives the errors
+	conn := newConnection(named(s.rdb, s.connectionName).Subscribe(ctx, s.channel), s.timing, s.unreadable) // read receives the errors
 	go conn.read(func(reply any, err error) (more bool) {
 		switch reply := reply.(type) {
 		case *redis.Subscription:

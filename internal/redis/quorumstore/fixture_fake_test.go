@@ -95,6 +95,8 @@ func (f *fake) OnLateGrant(late func(key, token string)) { f.late = late }
 
 func (f *fake) OnWarning(func(error)) {}
 
+func (f *fake) NameSubscription(string) {}
+
 func (f *fake) OnOutage(func(store.Outage)) {}
 
 func (f *fake) CountRefused(string) bool { return false }

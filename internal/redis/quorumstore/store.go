@@ -24,6 +24,7 @@ type server interface {
 	OnLateGrant(lateGrant func(key, token string))
 	OnWarning(warning func(error))
 	OnOutage(outage func(store.Outage))
+	NameSubscription(name string)
 	CountRefused(key string) (counted bool)
 	CountUnlocked(key string)
 	Watch()
@@ -180,6 +181,13 @@ func (s *Store) OnWarning(warning func(error)) { s.warning = warning }
 func (s *Store) OnOutage(outage func(store.Outage)) {
 	for _, one := range s.servers {
 		one.OnOutage(outage)
+	}
+}
+
+// NameSubscription names the connections of the subscriptions to all servers.
+func (s *Store) NameSubscription(name string) {
+	for _, one := range s.servers {
+		one.NameSubscription(name)
 	}
 }
 

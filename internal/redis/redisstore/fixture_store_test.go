@@ -83,6 +83,8 @@ type modeSubscriber struct {
 
 func (m modeSubscriber) Mode() any { return m.mode }
 
+func (modeSubscriber) SetName(string) {}
+
 // behindProxy returns a store behind a proxy, the proxy, and a client that connects to the
 // server without the proxy.
 func behindProxy(t *testing.T, configure ...func(*redis.Options)) (*syncStore, *redistest.Proxy, *redis.Client) {

@@ -49,6 +49,7 @@ var (
 type subscriber interface {
 	Listen(key string) (ready <-chan struct{}, stop func())
 	Mode() any
+	SetName(name string)
 	Close()
 }
 
@@ -100,6 +101,10 @@ func (s *Store) OnLateGrant(lateGrant func(key, token string)) { s.lateGrant = l
 // OnWarning registers the function that is called with what an operator should know: see
 // store.Store.
 func (s *Store) OnWarning(warning func(error)) { s.warning = warning }
+
+// NameSubscription names the connections of the subscription, for CLIENT LIST; "" leaves them
+// without a name. Call it before the first call of Listen.
+func (s *Store) NameSubscription(name string) { s.subscriber.SetName(name) }
 
 // OnOutage registers the function that is called when an outage of a server begins, and when it
 // ends: see store.Store.
