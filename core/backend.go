@@ -17,6 +17,8 @@ type backend interface {
 	advice() error
 	// keepsRecords reports whether the servers keep records of idempotent requests.
 	keepsRecords() bool
+	// servers returns the clients of the servers that get a record of the process each.
+	servers() []redis.UniversalClient
 	// close closes the connections that the Locker opened itself.
 	close()
 }
@@ -45,6 +47,8 @@ func (d deployment) advice() error { return readiness.AdviseOnClient(d.rdb) }
 
 func (deployment) keepsRecords() bool { return true }
 
+func (d deployment) servers() []redis.UniversalClient { return []redis.UniversalClient{d.rdb} }
+
 func (deployment) close() {} // the caller of New closes the client
 
 // A quorum is the backend of NewQuorum.
@@ -67,5 +71,12 @@ func (q quorum) advice() error {
 }
 
 func (quorum) keepsRecords() bool { return false }
+
+func (q quorum) servers() (clients []redis.UniversalClient) {
+	for _, client := range q.store.Clients() {
+		clients = append(clients, client)
+	}
+	return clients
+}
 
 func (q quorum) close() { _ = q.store.Disconnect() } // a second call returns an error

@@ -14,10 +14,10 @@ import (
 // open has the clients and prefixes of the open Lockers of the process. It is the only state of the
 // package, because Lockers with one client do not know each other. It keeps neither a client nor a
 // Locker from being collected.
-var open = registry{places: make(map[place]*occupancy)}
+var open = openSet{places: make(map[place]*occupancy)}
 
-// A registry finds Lockers that share a client and a prefix.
-type registry struct {
+// An openSet finds Lockers that share a client and a prefix.
+type openSet struct {
 	mu     sync.Mutex
 	places map[place]*occupancy
 }
@@ -78,7 +78,7 @@ func addressOf(client redis.UniversalClient) *byte {
 }
 
 // add adds a Locker. It returns true the first time that the place has another one that is open.
-func (r *registry) add(at place, l *registration) (isSecond bool) {
+func (r *openSet) add(at place, l *registration) (isSecond bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	there := r.places[at]
@@ -101,7 +101,7 @@ func (o *occupancy) isOpen() bool {
 }
 
 // vacate deletes the places of a Locker that was collected, unless another one has them.
-func (r *registry) vacate(places []place) {
+func (r *openSet) vacate(places []place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, at := range places {
@@ -112,7 +112,7 @@ func (r *registry) vacate(places []place) {
 }
 
 // drop deletes a place whose client was collected.
-func (r *registry) drop(at place) {
+func (r *openSet) drop(at place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.places, at)

@@ -18,6 +18,9 @@ type Event struct {
 	// Key is the key of the lock, and prints as a digest. The key of an Attempt's lock is
 	// "i:" and the key of the Attempt.
 	Key EventKey
+	// Process is the id of the process, or more exactly of the Locker: 32 hex digits. The tokens of
+	// its leases in Redis begin with it.
+	Process string
 	// Name says what kind of thing is locked, such as "account", for metrics and logs: the
 	// name of WithName, or else of the outermost Named around the key, or else the route of a
 	// request in an idempotent middleware, such as "POST /payments/{id}" or

@@ -99,6 +99,7 @@ func (l *Locker) findOuter(ctx context.Context, key lockKey) (*Lease, error) {
 // of the engine.
 func (l *Locker) take(ctx, parent context.Context, key lockKey, wait time.Duration, a *engine.Attempt, lease *Lease) error {
 	outer, _ := leaseOf(ctx) // calls the context, so it comes before the grant
+	l.beater.Begin()
 	hold, err := l.engine.Acquire(ctx, engine.Request{
 		Key:        key.Raw,
 		Limit:      l.limitOf(key),

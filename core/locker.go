@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/internal/engine"
 	"github.com/reqlock/reqlock/internal/redis/readiness"
 	"github.com/reqlock/reqlock/internal/redis/redisstore"
+	"github.com/reqlock/reqlock/internal/redis/registry"
 )
 
 // A Locker takes locks in Redis. New or NewQuorum makes it. It is safe for concurrent use. A
@@ -27,11 +28,12 @@ type Locker struct {
 	checks   *checks   // shared by all views
 	warned   *sync.Map // the subjects of warn, for all views
 
-	registration *registration // shared by all views
+	registration *registration    // shared by all views
+	beater       *registry.Beater // nil without WithInstance
 }
 
 // New returns a Locker that takes its locks through rdb. It does no I/O and starts no
-// goroutine, except for WithUnknownSearch. The caller keeps rdb and closes it after the Locker.
+// goroutine, except for WithUnknownSearch. WithInstance starts one with the first lock. The caller keeps rdb and closes it after the Locker.
 //
 // Set ContextTimeoutEnabled in the options of the client. Then the goroutine of a lone caller
 // sends its commands itself. This saves two switches between goroutines for each command,
@@ -82,13 +84,14 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 	if err := redisstore.CheckReplicas(rdb, s.replicas); err != nil {
 		return nil, fmt.Errorf("reqlock: WithReplicas: %w", err)
 	}
+	s.process = redisstore.NewProcess()
 	s.startLog(func(err error) error { return readiness.Explain(rdb, s.prefix, s.replicas, err) })
-	process := redisstore.NewProcess()
-	store, err := redisstore.New(rdb, s.prefix, process, s.replicas)
+	store, err := redisstore.New(rdb, s.prefix, s.process, s.replicas)
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
 	}
-	l := newLocker(deployment{rdb, new(readiness.Passed)}, engine.New(store, s.engineConfig(process)), s, rdb)
+	store.NameSubscription(s.subscriptionName())
+	l := newLocker(deployment{rdb, new(readiness.Passed)}, engine.New(store, s.engineConfig()), s, rdb)
 	l.settings.startUnknownSearch(l.engine, store)
 	return l, nil
 }
@@ -96,6 +99,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 // newLocker returns a Locker of these clients.
 func newLocker(b backend, e *engine.Engine, s settings, clients ...redis.UniversalClient) *Locker {
 	l := &Locker{backend: b, engine: e, settings: s, checks: new(checks), warned: new(sync.Map), registration: new(registration)}
+	l.beater = l.newBeater(b.servers())
 	l.register(clients)
 	return l
 }
@@ -157,6 +161,7 @@ func (l *Locker) view(opts []Option) (*Locker, error) {
 // once. A nil ctx is the background context.
 func (l *Locker) Close(ctx context.Context) error {
 	defer l.backend.close()
+	defer l.beater.Stop()
 	l.registration.isClosed.Store(true)
 	l.checks.close()
 	if err := l.engine.Close(orBackground(ctx)); err != nil {

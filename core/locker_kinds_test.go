@@ -25,6 +25,7 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"late commit after a resolve":                       testLateCommitAfterResolve,
 	"unknown outcomes are reported":                     testUnknownOutcomesAreReported,
 	"a search reports unknown outcomes":                 testUnknownSearch,
+	"an instance is registered":                         testInstance,
 	"retention after a resolve":                         testRetentionAfterResolve,
 	"number after an aborted rerun":                     testNumberAfterAbortedRerun,
 	"classic recipe and reqlock exclude each other":     testClassicRecipe,

@@ -15,6 +15,7 @@ const faultPause = 10 * time.Second
 // concurrent use.
 type eventLog struct {
 	logger    *slog.Logger // nil: slog.Default at the time of the event
+	process   string       // the id of the process
 	failsOpen atomic.Bool  // the Locker or a view of it has WithFailOpen
 
 	mu      sync.Mutex
@@ -47,7 +48,7 @@ func (l *eventLog) observe(e Event) {
 		}
 	case Acquired, Waiting, Lost, HeldLong, Replayed, Committed, Restored, Warned, OutcomeUnknown, Closing, Recovered, Registered, Searched:
 	}
-	logEvent(logger, slog.LevelWarn, e, extra)
+	logEvent(logger, slog.LevelWarn, e, append(extra, slog.String("process", l.process)))
 }
 
 // out returns the logger.
@@ -63,7 +64,7 @@ func (l *eventLog) out() *slog.Logger {
 func (l *eventLog) panicked(warning Event) {
 	defer func() { _ = recover() }()
 	if l != nil {
-		l.out().Error(warning.Err.Error(), slog.String("stack", string(debug.Stack())))
+		l.out().Error(warning.Err.Error(), slog.String("process", l.process), slog.String("stack", string(debug.Stack())))
 	}
 }
 

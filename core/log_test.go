@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,9 @@ func TestOutageSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// hasProcess matches a line with the id of the process.
+var hasProcess = regexp.MustCompile(` process=[0-9a-f]{32}\b`)
+
 // A fault that is no outage, such as a key of another type, has a line, and not one for each request.
 func TestFaultOfOneKeyIsLoggedOnce(t *testing.T) {
 	t.Parallel()
@@ -118,7 +122,7 @@ func TestFaultOfOneKeyIsLoggedOnce(t *testing.T) {
 	for range 20 {
 		wantError(t, errorOf(locks.TryLock(t.Context(), "k")), core.ErrUnavailable)
 	}
-	if lines := log.warnings(); len(lines) != 1 || !strings.Contains(lines[0], "WRONGTYPE") {
+	if lines := log.warnings(); len(lines) != 1 || !strings.Contains(lines[0], "WRONGTYPE") || !hasProcess.MatchString(lines[0]) {
 		t.Errorf("logged %s", lines)
 	}
 }

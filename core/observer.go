@@ -14,7 +14,10 @@ type observer struct {
 }
 
 // notify sends an event to all observers.
-func (s *settings) notify(event Event) { s.notifyEach(s.observers, event) }
+func (s *settings) notify(event Event) {
+	event.Process = s.process
+	s.notifyEach(s.observers, event)
+}
 
 // notifyEach calls the observers one after the other. A panic ends with the call of the
 // observer. The end of a goroutine cannot be stopped, so the other observers are called
@@ -42,7 +45,7 @@ func (s *settings) reportPanic(broken *observer, event Event, caught any) {
 	if broken.reported.Or(bit)&bit != 0 {
 		return
 	}
-	warning := Event{Kind: Warned, Err: panicError(event.Kind, caught), ctx: event.ctx}
+	warning := Event{Kind: Warned, Process: s.process, Err: panicError(event.Kind, caught), ctx: event.ctx}
 	s.log.panicked(warning)
 	for i, other := range s.observers {
 		if other != broken && (s.log == nil || i > 0) {

@@ -32,7 +32,7 @@ func TestPanicOfAnObserverIsLogged(t *testing.T) { //nolint:paralleltest // slog
 			t.Errorf("the log lacks %s", want)
 		}
 	}
-	if lines := strings.Count(log.String(), "\n"); lines != 6 || strings.Contains(log.String(), "secret") {
+	if lines := strings.Count(log.String(), "\n"); lines != 6 || len(hasProcess.FindAllString(log.String(), -1)) != lines || strings.Contains(log.String(), "secret") {
 		t.Errorf("%d lines for two observers and three kinds of event, or the key:\n%s", lines, log.String())
 	}
 }

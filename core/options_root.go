@@ -95,8 +95,9 @@ func WithOpenCommits(count, bytes int) Option {
 // as a key of another type. Of such faults one gets a line in ten seconds, and "more" counts the
 // others. WithObserver does not change what is logged. For the other events see SlogObserver.
 //
-// Keys appear as digests. The line of an unknown outcome, and that of the end of a commit that
-// went on, also have endpoint_key, the digest of EndpointKey in full, for ReadRecord and Resolve.
+// Each line has the id of the process: see Event.Process. Keys appear as digests. The line of an
+// unknown outcome, and that of the end of a commit that went on, also have endpoint_key, the digest
+// of EndpointKey in full, for ReadRecord and Resolve.
 //
 // The logger gets the context of the event: see Event.Context. A logger that blocks, blocks as an
 // observer does: see WithObserver. Only New and NewQuorum accept this option.

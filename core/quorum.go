@@ -52,13 +52,14 @@ func NewQuorum(clients []redis.UniversalClient, opts ...Option) (*Locker, error)
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	s.process = redisstore.NewProcess()
 	s.startLog(func(err error) error { return readiness.Explain(clients[0], s.prefix, s.replicas, err) })
-	process := redisstore.NewProcess()
-	store, err := quorumstore.New(clients, s.prefix, process, s.quarantine)
+	store, err := quorumstore.New(clients, s.prefix, s.process, s.quarantine)
 	if err != nil {
 		return nil, fmt.Errorf("reqlock: NewQuorum: %w", err)
 	}
-	config := s.engineConfig(process)
+	store.NameSubscription(s.subscriptionName())
+	config := s.engineConfig()
 	config.Ballots = true
 	return newLocker(quorum{store, make([]readiness.Passed, len(clients))}, engine.New(store, config), s, clients...), nil
 }

@@ -78,6 +78,8 @@ type root struct {
 	replicas       redisstore.Replicas
 	quarantine     time.Duration // 0: not a quorum
 	unknownSearch  time.Duration // the pause between two searches; 0: no search
+	instance       *Instance     // nil: the process is not registered
+	process        string        // the id of the process
 }
 
 // waitUnset is the wait of a Locker without WithWait.
@@ -135,7 +137,7 @@ func (s *settings) startLog(explain func(error) error) {
 	if s.silent {
 		return
 	}
-	s.log = &eventLog{logger: s.logger}
+	s.log = &eventLog{logger: s.logger, process: s.process}
 	s.noteFailOpen()
 	s.observers = append([]*observer{{observe: s.log.observe}}, s.observers...)
 }
@@ -147,15 +149,15 @@ func (s *settings) noteFailOpen() {
 	}
 }
 
-// engineConfig returns the engine's configuration for a process.
-func (s *settings) engineConfig(process string) engine.Config {
+// engineConfig returns the engine's configuration.
+func (s *settings) engineConfig() engine.Config {
 	hooks := engine.Hooks{Cause: causeOf}
 	if len(s.observers) > 0 {
 		hooks.Observe = s.observe
 		hooks.OnlyUrgent = s.log != nil && len(s.observers) == 1
 	}
 	return engine.Config{
-		Process:         process,
+		Process:         s.process,
 		Bound:           s.commandTimeout,
 		FailFast:        s.failFast,
 		MaxTotalWaiters: s.maxTotal,

@@ -68,7 +68,8 @@ func (p program) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	locks, err := core.New(rdb.Client, core.WithObserver(t.locks.Observe), core.WithUnknownSearch(time.Minute))
+	locks, err := core.New(rdb.Client, core.WithObserver(t.locks.Observe), core.WithUnknownSearch(time.Minute),
+		core.WithInstance(core.Instance{Service: "bank"}))
 	if err != nil {
 		return err
 	}

@@ -162,6 +162,7 @@ func samplesOf(t *testing.T) map[string][]any {
 		"core.EventKey":  {event.Key},
 		"core.Failure":   {core.Failure{Err: busy}},
 
+		"core.Instance":    {core.Instance{Service: "payments"}},
 		"core.RequestKey":  {named, &named},
 		"core.Lease":       {lease, nested, running.Lease(), lease.Context(), nested.Context()},
 		"core.LeaseSet":    {one, several, one.Context(), several.Context()},

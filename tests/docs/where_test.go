@@ -31,6 +31,7 @@ var valid = map[string]core.Option{
 	"WithRerunUnknown":    core.WithRerunUnknown(true),
 	"WithMaxHold":         core.WithMaxHold(time.Minute),
 	"WithMaxAnswer":       core.WithMaxAnswer(1),
+	"WithInstance":        core.WithInstance(core.Instance{Service: "payments"}),
 	"WithMaxTotalWaiters": core.WithMaxTotalWaiters(1),
 	"WithMaxWaiters":      core.WithMaxWaiters(1),
 	"WithMinHold":         core.WithMinHold(time.Minute),

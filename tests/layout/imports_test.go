@@ -36,7 +36,7 @@ var layers = map[string]string{
 	"internal/redis/readiness":   "redis command keyspace redisstore script topology inflight store",
 	"internal/redis/quorumstore": "redis command redisstore topology inflight store",
 
-	"core":             "redis bridge engine keytext kind quorumstore readiness redisstore",
+	"core":             "redis bridge engine keytext kind quorumstore readiness redisstore registry",
 	"core/locktest":    "redis miniredis core",
 	"inspect":          "redis core command keyspace redisstore script store topology",
 	"adapter":          "net/http core bridge answer httpbody keytext kind",
