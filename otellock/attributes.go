@@ -31,6 +31,9 @@ const (
 	EndingKey = attribute.Key("reqlock.ending")
 	// KeyDigestKey is the digest of the key. Only spans have it.
 	KeyDigestKey = attribute.Key("reqlock.key.digest")
+	// ProcessKey is the id of the process, with which the tokens of its locks in Redis begin. Only
+	// spans have it.
+	ProcessKey = attribute.Key("reqlock.process")
 	// ErrorTypeKey is the code of the failure, such as "unavailable". It is there only if there
 	// is one.
 	ErrorTypeKey = attribute.Key("error.type")
@@ -49,7 +52,7 @@ const (
 
 // commonOf returns the attributes that all metrics and spans of an event have.
 func commonOf(key seriesKey) []attribute.KeyValue {
-	common := make([]attribute.KeyValue, 0, 8)
+	common := make([]attribute.KeyValue, 0, 10)
 	common = append(common, operationOf(key.attempt))
 	if key.shared {
 		common = append(common, SharedKey.Bool(true))

@@ -66,8 +66,9 @@
 // A request that had to wait, or that was refused, gets a span "reqlock.acquire", from its
 // arrival to the end of its wait. The span is a child of the span in the request's context. If
 // there is no such span, or if it is not sampled, there is no span: otellock begins no trace.
-// The span has the attributes of reqlock.acquire.duration, reqlock.grant, and
-// reqlock.key.digest, which is the digest of core.EventKey and equal for equal keys.
+// The span has the attributes of reqlock.acquire.duration, reqlock.grant, reqlock.key.digest,
+// which is the digest of core.EventKey and equal for equal keys, and reqlock.process, with which
+// the tokens of the process in Redis begin.
 //
 // WithSpans selects other acquisitions. WithHoldSpans adds a span "reqlock.hold" for each
 // lease, from its grant to its release.

@@ -68,6 +68,9 @@ func attributesOf(e core.Event) []attribute.KeyValue {
 	if !e.Key.IsEmpty() {
 		about = append(about, KeyDigestKey.String(e.Key.String()))
 	}
+	if e.Process != "" {
+		about = append(about, ProcessKey.String(e.Process))
+	}
 	return about
 }
 

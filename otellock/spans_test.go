@@ -30,11 +30,16 @@ func newTracer(tb testing.TB, opts ...sdktrace.TracerProviderOption) (*sdktrace.
 	return provider, recorder
 }
 
-// textOf returns the name, the attributes and the status of a span, without "reqlock.".
+// textOf returns the name, the attributes and the status of a span, without "reqlock.". The id of a
+// process is "id".
 func textOf(span sdktrace.ReadOnlySpan) string {
 	text := span.Name()
 	for _, pair := range span.Attributes() {
-		text += " " + string(pair.Key) + "=" + pair.Value.String()
+		value := pair.Value.String()
+		if pair.Key == otellock.ProcessKey && len(value) == 32 {
+			value = "id"
+		}
+		text += " " + string(pair.Key) + "=" + value
 	}
 	if span.Status().Code == codes.Error {
 		text += " " + "Error" + span.Status().Description
@@ -91,7 +96,7 @@ func TestAcquisitionsHaveSpans(t *testing.T) {
 			spans[mode] = append(spans[mode], textOf(span))
 		}
 	}
-	const about = " lock.name=account operation=lock"
+	const about = " lock.name=account operation=lock process=id"
 	free := normal("acquire" + about + digest + " outcome=acquired grant=free")
 	busy := normal("acquire" + about + digest + " outcome=busy")
 	passed := normal("acquire" + about + digest + " outcome=acquired grant=passed")
@@ -176,8 +181,8 @@ func TestSpansOfFailuresHaveNoText(t *testing.T) {
 		got = append(got, textOf(span))
 	}
 	want := []string{
-		normal("acquire operation=lock outcome=key_error error.type=key_error Error"),
-		normal("hold operation=lock key.digest=" + digestOf("k") + " lost=true cause=max_hold error.type=max_hold Error"),
+		normal("acquire operation=lock process=id outcome=key_error error.type=key_error Error"),
+		normal("hold operation=lock process=id key.digest=" + digestOf("k") + " lost=true cause=max_hold error.type=max_hold Error"),
 		"request",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
