@@ -89,6 +89,7 @@ func testInstance(t *testing.T, servers *deployment) {
 // record.
 func TestRecordNamesTheHolds(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "waits for the second beat")
 	rdb := redistest.Start(t).Client(t)
 	locks, events := observed(t, rdb, core.WithCaller(true), core.WithInstance(core.Instance{}))
 	lease := lock(t, locks.With(core.WithName("account")), "42")
