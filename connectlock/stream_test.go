@@ -187,6 +187,27 @@ func TestMisbehavingHandlers(t *testing.T) {
 	}
 }
 
+// A goneConn is a stream whose client has left before its first message.
+type goneConn struct{ memoryConn }
+
+func (goneConn) Receive(any) error { return connect.NewError(connect.CodeCanceled, nil) }
+
+// That a client leaves is no mistake of the program, of which the observers learn.
+func TestClientThatLeavesBeforeItsFirstMessage(t *testing.T) {
+	t.Parallel()
+	sent := &warnings{}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	_ = connectlock.Interceptor(adaptertest.UnusedLocker(t, core.WithObserver(sent.observe)), accountOf).WrapStreamingHandler(
+		func(_ context.Context, conn connect.StreamingHandlerConn) error {
+			_ = conn.Receive(&pb.TransferRequest{})
+			return nil
+		})(left, goneConn{})
+	if texts, _ := sent.got(); len(texts) > 0 {
+		t.Errorf("the observer got %q", texts)
+	}
+}
+
 // Interceptors of a stream take their locks from the outside inwards, even if only the outer key is in
 // the message. Interceptors with the same key take one lock.
 func TestStreamsLockFromTheOutsideInwards(t *testing.T) {
