@@ -106,14 +106,14 @@ func (s *LateStream[R]) Entry() Entry {
 
 // TooEarly is for a handler that sends. It returns nil if the stream has entered the Lock, and otherwise
 // the error that ends the stream. That the handler has not received the message with the key is a
-// mistake of the program, of which the observers learn once for each method.
+// mistake of the program, of which the observers learn once for each method, unless the client has left.
 func (s *LateStream[R]) TooEarly() error {
 	if locked, refusal := s.State(); locked || refusal != nil {
 		return refusal
 	}
-	own := s.tooEarly()
+	own, hasLeft := s.tooEarly(), s.ctx.Err() != nil // the client
 	err := s.end(own)
-	if err == own { //nolint:errorlint // the very error
+	if err == own && !hasLeft { //nolint:errorlint // the very error
 		Warn(s.lock.locker, sentTooEarly{s.lock.mistakes, s.method}, s.lock.mistakes.adapter.Errorf("%s ends with INTERNAL, because its handler sends or "+
 			"returns before it has received the message with the key: receive it first", s.method))
 	}
