@@ -11,11 +11,13 @@ import (
 	"maps"
 	"net/http"
 	"net/textproto"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -189,6 +191,16 @@ var answers = map[string]struct {
 		},
 		want: "slow: context deadline exceeded",
 	},
+	"a timeout of a connection, stored on purpose": {reply: func(ctx context.Context) (transferReply, error) {
+		attempt, _ := core.AttemptFromContext(ctx)
+		attempt.Decide(core.EndCommit)
+		return nil, fmt.Errorf("slow: %w", os.ErrDeadlineExceeded)
+	}, want: "slow: i/o timeout"},
+	"a connection that was reset, stored on purpose": {reply: func(ctx context.Context) (transferReply, error) {
+		attempt, _ := core.AttemptFromContext(ctx)
+		attempt.Decide(core.EndCommit)
+		return nil, fmt.Errorf("broken: %w", syscall.ECONNRESET)
+	}, want: "broken: connection reset by peer"},
 	"a client that has gone, stored on purpose": {
 		opts:  []core.Option{connectlock.WithStored(func(c connect.Code) bool { return c == connect.CodeCanceled })},
 		reply: func(context.Context) (transferReply, error) { return nil, context.Canceled },
