@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -123,8 +125,10 @@ func sent(err error) *connect.Error {
 		return own
 	case errors.Is(err, context.Canceled):
 		return connect.NewError(connect.CodeCanceled, err)
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return connect.NewError(connect.CodeDeadlineExceeded, err)
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET): // Connect takes it for the client's connection
+		return connect.NewError(connect.CodeCanceled, err)
 	}
 	return connect.NewError(connect.CodeUnknown, err)
 }
