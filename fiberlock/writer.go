@@ -55,7 +55,11 @@ func setAnswer(c fiber.Ctx, status int, to http.Header) {
 	c.Response().ResetBody()
 	c.Status(status)
 	header := &c.Response().Header
-	for name := range headerOf(c) { // all before the first Add, because Del changes the order of other lines
+	var names []string // as they were set, also without Fiber's normalizing
+	for name := range header.All() {
+		names = append(names, string(name))
+	}
+	for _, name := range names { // all before the first Add, because Del changes the order of other lines
 		header.Del(name)
 	}
 	for name, values := range to {
