@@ -3,7 +3,6 @@ package adapter
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"github.com/reqlock/reqlock/core"
 )
@@ -177,15 +176,45 @@ func (m streamMistake) Error() string { return m.refusal.Detail }
 // A lateContext is the context of a LateStream. So the handler, and interceptors before it, may read the
 // context at any time.
 type lateContext struct {
-	context.Context // ends with the stream, and with the lease
+	context.Context // ends with the stream, and, if it is watched, with the lease
 	cancel          context.CancelCauseFunc
-	locked          atomic.Pointer[context.Context] // nil before the lock is taken
+
+	mu      sync.Mutex
+	locked  context.Context // of the lease, which is derived from Context; nil before the lock is taken
+	watched bool            // something waited for the end of Context before the lock was taken
 }
 
 // lock sets the context of the lease.
 func (c *lateContext) lock(locked context.Context) {
-	c.locked.Store(&locked)
-	context.AfterFunc(locked, func() { c.cancel(context.Cause(locked)) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.locked = locked
+	if c.watched {
+		context.AfterFunc(locked, func() { c.cancel(context.Cause(locked)) })
+	}
+}
+
+// ending returns the context that ends with the stream and with the lease, for a caller that holds mu.
+func (c *lateContext) ending() context.Context {
+	if c.locked != nil && !c.watched {
+		return c.locked
+	}
+	return c.Context
+}
+
+// Done returns the channel that is closed at the end of the stream or of the lease.
+func (c *lateContext) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watched = c.watched || c.locked == nil
+	return c.ending().Done()
+}
+
+// Err returns why the stream or the lease has ended, or nil.
+func (c *lateContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ending().Err()
 }
 
 // A waitingKey has a value in the context of a LateStream until the stream has entered the Lock.
@@ -197,12 +226,15 @@ func IsLate(ctx context.Context) bool { return ctx.Value(waitingKey{}) != nil }
 
 // Value returns a value of the lease's context, once the lock is taken.
 func (c *lateContext) Value(key any) any {
+	c.mu.Lock()
+	locked, ending := c.locked, c.ending()
+	c.mu.Unlock()
 	own := c.Context.Value(key)
-	switch locked := c.locked.Load(); {
-	case own == c.Context:
+	switch {
+	case own == c.Context && ending == c.Context:
 		return own // package context looks for the parent that it can cancel from, and so needs no goroutine
 	case locked != nil:
-		return (*locked).Value(key)
+		return locked.Value(key)
 	case key == waitingKey{}:
 		return true
 	}
