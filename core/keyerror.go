@@ -16,8 +16,7 @@ func described(err error, about *bridge.About) error {
 	if about.Call == "" || errors.Is(err, ErrSkip) {
 		return err
 	}
-	var inner *keyPartError // on the heap
-	if errors.As(err, &inner) {
+	if _, is := errors.AsType[*keyPartError](err); is { // errors.As allocates
 		return err
 	}
 	return &keyPartError{call: about.Call, part: about.Part, err: err}
