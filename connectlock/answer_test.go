@@ -423,3 +423,26 @@ func TestAnswerOfAnOperator(t *testing.T) {
 		t.Error("a message that cannot be encoded is an answer")
 	}
 }
+
+// A handler that replaces a header of an interceptor outside replaces it in each copy, too.
+func TestReplayReplacesTheHeaderOfAnInterceptorOutside(t *testing.T) {
+	t.Parallel()
+	locks, _ := adaptertest.Locker(t)
+	set := func(ctx context.Context, value string) {
+		info, _ := connect.CallInfoForHandlerContext(ctx)
+		info.ResponseHeader().Set("X-Number", value)
+		info.ResponseTrailer().Set("X-Cost", value)
+	}
+	around := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			set(ctx, "outside")
+			return next(ctx, req)
+		}
+	})
+	b := &bank{transfer: func(ctx context.Context, _ transferRequest) (transferReply, error) {
+		set(ctx, "inside")
+		return connect.NewResponse(&pb.TransferReply{Cents: 42}), nil
+	}}
+	got := ask(t, b.handler(locked(around, connectlock.IdempotentInterceptor(locks, literal))), protocols["Connect"], transferOf("a"), transferOf("a"))
+	checkReplay(t, got[0], got[1])
+}
