@@ -115,3 +115,22 @@ func TestKeyErrors(t *testing.T) {
 		})
 	}
 }
+
+// An error of core that a handler returns, such as that of a nested Locker.Do, may have the address of
+// Redis in its text. Fiber's default ErrorHandler sends the text of an error.
+func TestErrorOfCoreFromAHandler(t *testing.T) {
+	t.Parallel()
+	nested := func(fiber.Ctx) error {
+		return &core.Error{Kind: core.ErrUnavailable, Cause: errors.New("dial tcp 10.0.0.5:6379: connection refused")}
+	}
+	for name, middleware := range map[string]fiber.Handler{
+		"Middleware": fiberlock.Middleware(locktest.New(t).Locker, byKey),
+		"Idempotent": fiberlock.Idempotent(locktest.New(t).Locker, byKey),
+	} {
+		app := fiber.New()
+		app.Post("/", middleware, nested)
+		if w := adaptertest.Pay(t, handlerOf(app), "/", "k", ""); strings.Contains(w.Body.String(), "10.0.0.5") {
+			t.Errorf("%s: the client got %d %s", name, w.Code, w.Body)
+		}
+	}
+}
