@@ -40,6 +40,9 @@ const (
 	// metaMark is the trailer in a stored answer that names the other trailers that are the metadata of
 	// an error. The Connect protocol sends that as headers. The prefix is reserved for Connect.
 	metaMark = "Connect-Error-Meta"
+	// replacedMark, in the header or the trailer of a stored answer, names what the handler has
+	// replaced there: a value that an interceptor outside sets is not sent in a replay.
+	replacedMark = "Connect-Replaced"
 )
 
 // A side is the header and the trailer that are sent beside the answer of a unary call.
@@ -59,15 +62,20 @@ func (s side) since(before side) side {
 	return side{added(before.header, s.header), added(before.trailer, s.trailer)}
 }
 
-// added returns the values of after that are not at the beginning of those of before.
+// added returns the values of after that are not at the beginning of those of before. It marks the names
+// whose values of before are gone.
 func added(before, after http.Header) http.Header {
 	more := make(http.Header)
 	for name, values := range after {
-		if old := before[name]; len(old) <= len(values) && slices.Equal(old, values[:len(old)]) {
+		switch old := before[name]; {
+		case len(old) <= len(values) && slices.Equal(old, values[:len(old)]):
 			values = values[len(old):]
+		default:
+			merge(more, replacedMark, []string{name})
 		}
 		merge(more, name, values)
 	}
+	slices.Sort(more[replacedMark])
 	return more
 }
 
@@ -155,8 +163,13 @@ func replay(ctx context.Context, call *Call, stored adapter.RPCAnswer) (connect.
 		return nil, &core.Error{Kind: core.ErrUnreplayable, Cause: err}
 	}
 	r := replayed{connect.NewResponse(&struct{}{}), message}
-	put(r.Header(), stored.Header)
-	put(r.Trailer(), stored.Trailer)
+	header, trailer := canonical(stored.Header), canonical(stored.Trailer)
+	if info, ok := connect.CallInfoForHandlerContext(ctx); ok { // Connect adds the response to these
+		dropReplaced(info.ResponseHeader(), header)
+		dropReplaced(info.ResponseTrailer(), trailer)
+	}
+	put(r.Header(), header)
+	put(r.Trailer(), trailer)
 	r.Header().Set(replayedMark, "true")
 	return r, nil
 }
@@ -167,24 +180,42 @@ func errorOfReplay(ctx context.Context, stored adapter.RPCAnswer) error {
 	for _, detail := range stored.Details {
 		addDetail(e, &anypb.Any{TypeUrl: detail.Type, Value: detail.Value})
 	}
-	trailer := make(http.Header)
-	put(trailer, stored.Trailer)
+	header, trailer := canonical(stored.Header), canonical(stored.Trailer)
 	for _, name := range trailer[metaMark] {
 		merge(e.Meta(), name, trailer[http.CanonicalHeaderKey(name)])
 		trailer.Del(name)
 	}
 	trailer.Del(metaMark)
 	if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
-		put(info.ResponseHeader(), stored.Header)
+		put(info.ResponseHeader(), header)
 		put(info.ResponseTrailer(), trailer)
 		info.ResponseHeader().Set(replayedMark, "true")
 	}
 	return e
 }
 
-// put adds stored metadata.
-func put(into http.Header, stored map[string][]string) {
+// canonical returns stored metadata as a header.
+func canonical(stored map[string][]string) http.Header {
+	header := make(http.Header)
 	for name, values := range stored {
-		merge(into, http.CanonicalHeaderKey(strings.ToLower(name)), values)
+		merge(header, http.CanonicalHeaderKey(strings.ToLower(name)), values)
+	}
+	return header
+}
+
+// put adds a stored header or trailer, in place of what it has replaced.
+func put(into, stored http.Header) {
+	dropReplaced(into, stored)
+	for name, values := range stored {
+		if name != replacedMark {
+			merge(into, name, values)
+		}
+	}
+}
+
+// dropReplaced removes what a stored header or trailer has replaced.
+func dropReplaced(from, stored http.Header) {
+	for _, name := range stored[replacedMark] {
+		from.Del(name)
 	}
 }

@@ -117,8 +117,18 @@ func returned(c fiber.Ctx, answer, err error, entry adapter.Entry) error {
 	return answer
 }
 
-// A refused is the error of a request that does not run, as the application's ErrorHandler gets it. It
-// has neither a key nor the text of the error below.
+// withoutText returns the error of handlers as the application's ErrorHandler gets it. Fiber's default one
+// sends the text of an error, and that of an error of core may have the address of Redis: such an error,
+// as that of a Locker.Do in the handler, is the 500 of any other error, with a text of Fiber's.
+func withoutText(err error) error {
+	if _, isOurs := core.RefusalOf(err); isOurs && statusIn(err) == 0 {
+		return &refused{fiber.ErrInternalServerError, err}
+	}
+	return err
+}
+
+// A refused is an error of core as the application's ErrorHandler gets it, most often that of a request
+// that does not run. It has neither a key nor the text of the error below.
 type refused struct {
 	shown *fiber.Error
 	cause error

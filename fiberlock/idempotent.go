@@ -34,7 +34,8 @@ import (
 // An error that the handlers return is rendered at once, by the application's ErrorHandler, so that
 // its answer is kept as well; Idempotent then returns nil, and the middlewares outside see the answer
 // and no error. A stream, such as that of c.SendStreamWriter, c.SendStream and c.SendFile, and a
-// connection that is taken over are not stored: copies get core.ErrUnreplayable.
+// connection that is taken over are not stored: copies get core.ErrUnreplayable. After c.Drop copies get
+// what the handler has set, or an empty 200: let it return an error instead.
 //
 // If Fiber's timeout middleware answers, the outcome is unknown, wherever it stands: the middleware
 // and the handler write to one answer. Set the deadlines of what the handler calls instead.
@@ -133,7 +134,7 @@ func run(c fiber.Ctx, entry adapter.Entry, exchange *adapter.Exchange) (left, re
 
 // render lets the application's ErrorHandler answer for handlers that have returned err, as Fiber does.
 func render(c fiber.Ctx, err error, exchange *adapter.Exchange) {
-	if failed := c.App().ErrorHandler(c, err); failed != nil {
+	if failed := c.App().ErrorHandler(c, withoutText(err)); failed != nil {
 		_ = c.SendStatus(http.StatusInternalServerError) // which returns nil
 	}
 	if !hasAnswer(c) {

@@ -1,6 +1,7 @@
 package fiberlock
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/gofiber/fiber/v3"
@@ -38,10 +39,10 @@ func Middleware(l *core.Locker, key Key, opts ...core.Option) fiber.Handler {
 		err = serve(c, entry)
 		loss := lossOf(entry.Context(), c, err)
 		switch {
-		case loss == nil:
-			return err
 		case entry.IsInside(): // that one answers
-			return loss
+			return cmp.Or(loss, err)
+		case loss == nil:
+			return withoutText(err)
 		}
 		adapter.WriteRefusal(newWriter(c), loss)
 		return nil
