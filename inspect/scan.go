@@ -43,7 +43,10 @@ func (s *scanner) run(ctx context.Context, found func(node redis.UniversalClient
 		}
 	}
 	defer func() {
-		if s.Scanned = s.steps * scanCount; s.DBSize > 0 {
+		switch s.Scanned = s.steps * scanCount; { // about: a server looks at whole buckets
+		case s.DBSize > 0 && !s.Truncated:
+			s.Scanned = s.DBSize
+		case s.DBSize > 0:
 			s.Scanned = min(s.Scanned, s.DBSize)
 		}
 	}()
