@@ -207,12 +207,18 @@ func TestPartitionDelaysSeveralKeysAsOne(t *testing.T) {
 	proxy.Partition()
 	within("the release", done)
 	proxy.HealDropped()
+	suite.Eventually(t, "Redis serves locks again", func() bool {
+		return locks.Do(t.Context(), "again", func(context.Context) error { return nil }) == nil
+	})
 
 	hold, seen := proxy.HoldCommand(func(c []string) bool { return c[0] == "SET" && c[1] == "reqlock:z" })
 	defer hold()
 	go func() {
-		<-seen
-		proxy.Partition()
+		select {
+		case <-seen:
+			proxy.Partition()
+		case <-t.Context().Done(): // Redis was refused before that
+		}
 	}()
 	within("the refusal", func() {
 		err := locks.With(core.WithWait(0)).DoAll(t.Context(), []string{"w", "x", "y", "z"}, func(context.Context) error { return nil })
