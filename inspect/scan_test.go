@@ -84,7 +84,7 @@ func allocated() int64 {
 func TestAListThatEndsEarlyReturnsWhatItHasFound(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	if err := redistest.AdminClient(t, server.Addr()).Eval(t.Context(), fill, nil, 0, 20_000, strings.Repeat("a", 32)).Err(); err != nil {
+	if err := redistest.AdminClient(t, server.Addr()).Eval(t.Context(), fill, nil, 0, 0, 0, 20_000, strings.Repeat("a", 32)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
