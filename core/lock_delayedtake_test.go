@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -39,9 +41,14 @@ func TestTakeThatArrivesAfterTheReleaseIsGivenBack(t *testing.T) {
 			lease, err := locks.TryLock(t.Context(), "k")
 			noError(t, err)
 			noError(t, lease.Release(t.Context()))
-			noError(t, direct.Do(t.Context(), delayed...).Err())
-			if n, err := direct.Exists(t.Context(), "reqlock:k").Result(); n != 1 || err != nil {
-				t.Fatalf("the take has not arrived: %v", err)
+			var taken *redis.IntCmd
+			_, err = direct.TxPipelined(t.Context(), func(p redis.Pipeliner) error { // before the product gives it back
+				p.Do(t.Context(), delayed...)
+				taken = p.Exists(t.Context(), "reqlock:k")
+				return nil
+			})
+			if noError(t, err); taken.Val() != 1 {
+				t.Fatal("the take has not arrived")
 			}
 			suite.Eventually(t, "the key is free", func() bool {
 				return direct.Exists(t.Context(), "reqlock:k").Val() == 0
