@@ -25,7 +25,7 @@ func TestRevokeTellsTheHolderBeforeTheNextOneGetsIn(t *testing.T) {
 	t.Parallel()
 	onEachKind(t, func(t *testing.T, rdb redis.UniversalClient) {
 		t.Helper()
-		ttl := core.WithTTL(900 * time.Millisecond)
+		ttl := core.WithTTL(2 * time.Second)
 		one, other, i := newLocker(t, rdb, ttl), newLocker(t, rdb, ttl), newInspector(t, rdb)
 		for range suite.Size(2, 10) {
 			lease := must(one.Lock(t.Context(), "k"))(t)

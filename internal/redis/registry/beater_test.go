@@ -38,7 +38,7 @@ func newBeating(t *testing.T, prefix string, servers ...redis.UniversalClient) *
 		},
 		Refused: func(error) { b.refused.Add(1) },
 	})
-	b.ttl, b.interval = 600*time.Millisecond, 100*time.Millisecond
+	b.ttl, b.interval = 2*time.Second, 200*time.Millisecond
 	t.Cleanup(b.Stop)
 	return b
 }
@@ -140,7 +140,7 @@ func TestRecordOfSilentProcessExpires(t *testing.T) {
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := server.Client(t)
 	b := newBeating(t, "reqlock:", proxy.Client(t))
-	b.Bound = 100 * time.Millisecond
+	b.Bound = 500 * time.Millisecond
 	b.Begin()
 	suite.Eventually(t, "there is a record", func() bool { _, found := read(t, rdb, "reqlock:"); return found })
 	proxy.Partition()
