@@ -23,6 +23,18 @@ for i = ARGV[3] + 1, ARGV[3] + ARGV[4] do
 end
 return 1`
 
+// fillServer runs fill in parts: a script that runs for long makes Redis refuse commands.
+func fillServer(t *testing.T, server *redistest.Server, foreign, locks int) {
+	t.Helper()
+	admin, parts := redistest.AdminClient(t, server.Addr()), 100
+	for n := range parts {
+		err := admin.Eval(t.Context(), fill, nil, n*foreign/parts, foreign/parts, n*locks/parts, locks/parts, strings.Repeat("a", 32)).Err()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A list of many locks among many keys is bounded in time and memory, and leaves the server time for others.
 func TestManyLocksAmongManyKeys(t *testing.T) {
 	t.Parallel()
@@ -31,13 +43,7 @@ func TestManyLocksAmongManyKeys(t *testing.T) {
 		foreign, locks = 500_000, 100_000
 	}
 	server := start(t)
-	admin, parts := redistest.AdminClient(t, server.Addr()), 100 // a script that runs for long makes Redis refuse commands
-	for n := range parts {
-		err := admin.Eval(t.Context(), fill, nil, n*foreign/parts, foreign/parts, n*locks/parts, locks/parts, strings.Repeat("a", 32)).Err()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	fillServer(t, server, foreign, locks)
 	rdb := server.Client(t, func(o *redis.Options) { o.ReadTimeout = time.Minute })
 	for name, test := range map[string]struct {
 		filter inspect.Filter
@@ -84,9 +90,7 @@ func allocated() int64 {
 func TestAListThatEndsEarlyReturnsWhatItHasFound(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	if err := redistest.AdminClient(t, server.Addr()).Eval(t.Context(), fill, nil, 0, 0, 0, 20_000, strings.Repeat("a", 32)).Err(); err != nil {
-		t.Fatal(err)
-	}
+	fillServer(t, server, 0, 20_000)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	page, err := newInspector(t, server.Client(t), inspect.WithPause(100*time.Millisecond)).Locks(ctx, inspect.Filter{})
