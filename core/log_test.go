@@ -51,7 +51,7 @@ func TestOutageHasTwoLines(t *testing.T) {
 	for range 8 {
 		wantError(t, <-refused, core.ErrUnavailable)
 	}
-	open := locks.With(core.WithFailOpen(true), core.WithWait(2*time.Second)) // longer than a command
+	open := locks.With(core.WithFailOpen(true), core.WithWait(1500*time.Millisecond)) // longer than a command
 	noError(t, open.Do(t.Context(), "k", func(context.Context) error { return nil }))
 	_ = held.Release(t.Context())
 	wantError(t, attempt.Commit(t.Context(), []byte("done")), core.ErrUnavailable)
@@ -168,7 +168,7 @@ func TestLogCostsALockNothing(t *testing.T) {
 func TestOutageOfOneServerOfAQuorum(t *testing.T) {
 	t.Parallel()
 	log, servers := &logBuffer{}, startServers(t, 3)
-	locks := newQuorum(t, clientsOf(t, servers), core.WithLogger(log.logger()))
+	locks := newQuorum(t, clientsOf(t, servers), core.WithLogger(log.logger()), core.WithTTL(2*time.Second), core.WithCommandTimeout(time.Second))
 	release(t, lock(t, locks, "k"))
 	servers[1].Kill()
 	suite.Eventually(t, "the outage is logged", func() bool {

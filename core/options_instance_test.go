@@ -114,9 +114,11 @@ func TestRecordNamesTheHolds(t *testing.T) {
 // Each server of a quorum has the record, also if another one is down.
 func TestInstanceOfAQuorum(t *testing.T) {
 	t.Parallel()
+	suite.Full(t, "waits for the second beat: the first one comes before the servers vote")
 	servers := startServers(t, 3)
 	clients, events := clientsOf(t, servers), &recorder{}
-	locks := newQuorum(t, clients, core.WithInstance(core.Instance{}), core.WithObserver(events.record))
+	locks := newQuorum(t, clients, core.WithInstance(core.Instance{}), core.WithObserver(events.record),
+		core.WithTTL(2*time.Second), core.WithCommandTimeout(time.Second))
 	servers[0].Kill()
 	release(t, lock(t, locks, "k"))
 	process := events.of(core.Acquired)[0].Process

@@ -57,6 +57,7 @@ func (d *deployment) restartVoters(t *testing.T, key string, nextTTL time.Durati
 }
 
 func TestNodesWithoutTheirVotesElectNoSecondHolder(t *testing.T) {
+	suite.Full(t, "waits for the quarantine of two servers under one lease")
 	t.Parallel()
 	d := newDeployment(t, 1)
 	for _, overlap := range d.restartVoters(t, "k", ttl) {

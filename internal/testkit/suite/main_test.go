@@ -74,6 +74,9 @@ func TestLeak(*testing.T)     { go func() { select {} }() }`)
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if test.code != 0 {
+				Full(t, "waits for goroutines to end")
+			}
 			cmd := exec.CommandContext(t.Context(), binary, "-test.v", "-test.run", test.run)
 			cmd.Env = append(os.Environ(), fullEnv+"="+test.full)
 			out, _ := cmd.CombinedOutput()
