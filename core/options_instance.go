@@ -124,7 +124,7 @@ func (l *Locker) newBeater(servers []redis.UniversalClient) *registry.Beater {
 	return registry.New(registry.Config{
 		Servers: servers, Prefix: l.settings.prefix, ID: l.settings.process, Bound: l.settings.commandTimeout,
 		Record: func() registry.Process {
-			load := l.engine.Load(registry.MaxHolds)
+			load := l.engine.Load(registry.MaxEntries)
 			p := registry.Process{
 				Service: instance.Service, Version: instance.Version, Host: instance.Host, PID: instance.PID,
 				Started: started, Beat: time.Now(), Held: load.Held, Waiting: load.Waiting,

@@ -12,6 +12,16 @@ const idLen = 32
 // name of the lock of the key "process:<id>", and from those of its companions.
 func (n Names) Process(id string) string { return n.Companion(n.prefix+processMark+id, ProcessSuffix) }
 
+// ProcessPattern returns a pattern of SCAN that matches the records of the processes whose ids begin
+// with these digits. It also matches other names: see OfProcess.
+func (n Names) ProcessPattern(digits string) string {
+	body := Escape(n.prefix) + processMark + digits + "*"
+	if HasTag(n.prefix) {
+		return body + ProcessSuffix
+	}
+	return "{" + body + "}" + ProcessSuffix
+}
+
 // OfProcess returns the id of the process to which a record with this name belongs. It reports
 // false for the name of anything else.
 func (n Names) OfProcess(record string) (id string, ok bool) {

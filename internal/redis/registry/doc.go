@@ -1,5 +1,5 @@
 // Package registry writes and reads the records of processes: who a process is, how many leases it
-// holds, how many callers wait in it, and which leases it has held longest. The record of a process
+// holds, how many callers wait in it, and which of both have lasted longest. The record of a process
 // is one hash with the name that keyspace.Names.Process gives it. It expires after TTL, and a
 // Beater writes it each Interval.
 //

@@ -3,6 +3,7 @@ package registry
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -11,8 +12,8 @@ import (
 // changes the meaning of none.
 const Format = 1
 
-// MaxHolds is how many holds a record has at most: those that have lasted longest.
-const MaxHolds = 20
+// MaxEntries is how many holds and how many waits a record has at most: those that have lasted longest.
+const MaxEntries = 20
 
 // A Process is the record of a process.
 type Process struct {
@@ -28,6 +29,8 @@ type Process struct {
 	Held, Waiting int
 	// Holds are the holds that have lasted longest, the longest one first.
 	Holds []Hold
+	// Waits are the keys with the callers that have waited longest, the longest one first.
+	Waits []Wait
 	// Age is how long ago the record was written, by the clock of the server. It is negative if
 	// that is unknown. Only Read sets it.
 	Age time.Duration
@@ -43,11 +46,29 @@ type Hold struct {
 	Since time.Time `json:"since"`
 	// Caller is the code that took the lease, or "" if the program does not record that.
 	Caller string `json:"caller,omitempty"`
+	// Idempotent says that the hold is that of an idempotent request, and Shared that its lease is
+	// shared.
+	Idempotent bool `json:"idempotent,omitempty"`
+	Shared     bool `json:"shared,omitempty"`
 }
 
-// HeldFor returns how long a hold had lasted when the record was read. It compares no clocks of
-// different machines.
-func (p *Process) HeldFor(h Hold) time.Duration { return p.Beat.Sub(h.Since) + max(0, p.Age) }
+// A Wait is one key for which callers wait.
+type Wait struct {
+	// Digest is that of a Hold.
+	Digest string `json:"key"`
+	// Name, Since and Caller are those of the caller that has waited longest.
+	Name   string    `json:"name,omitempty"`
+	Since  time.Time `json:"since"`
+	Caller string    `json:"caller,omitempty"`
+	// Requests is how many callers wait.
+	Requests int `json:"requests"`
+}
+
+// LastedFor returns how long a hold or a wait since this time had lasted when the record was read. It
+// compares no clocks of different machines.
+func (p *Process) LastedFor(since time.Time) time.Duration {
+	return max(0, p.Beat.Sub(since)) + max(0, p.Age)
+}
 
 // The fields of the hash.
 const (
@@ -61,12 +82,13 @@ const (
 	fieldBeat    = "beat"
 	fieldHeld    = "held"
 	fieldWaiting = "waiting"
-	fieldHolds   = "holds" // a JSON array, so that one write replaces all of it
+	fieldHolds   = "holds" // this and the next one are JSON arrays, so that one write replaces all of it
+	fieldWaits   = "waits"
 )
 
 // fieldNames are the fields that Read asks for.
 var fieldNames = [...]string{
-	fieldFormat, fieldTTL, fieldService, fieldVersion, fieldHost, fieldPID, fieldStarted, fieldBeat, fieldHeld, fieldWaiting, fieldHolds,
+	fieldFormat, fieldTTL, fieldService, fieldVersion, fieldHost, fieldPID, fieldStarted, fieldBeat, fieldHeld, fieldWaiting, fieldHolds, fieldWaits,
 }
 
 // timeFormat is RFC 3339 with milliseconds, as people read it in redis-cli.
@@ -76,25 +98,44 @@ func formatTime(t time.Time) string { return t.UTC().Format(timeFormat) }
 
 // Encode returns the fields and values of a record that expires after ttl.
 func Encode(p *Process, ttl time.Duration) []any {
-	holds := make([]Hold, len(p.Holds))
-	for i, h := range p.Holds {
-		h.Since = h.Since.UTC().Truncate(time.Millisecond)
-		holds[i] = h
+	holds, waits := slices.Clone(p.Holds), slices.Clone(p.Waits)
+	for i := range holds {
+		holds[i].Since = rounded(holds[i].Since)
 	}
-	text, err := json.Marshal(holds)
-	if err != nil { // a year beyond 9999
-		text = []byte("[]")
+	for i := range waits {
+		waits[i].Since = rounded(waits[i].Since)
 	}
 	return []any{
 		fieldFormat, Format, fieldTTL, ttl.Milliseconds(),
 		fieldService, p.Service, fieldVersion, p.Version, fieldHost, p.Host, fieldPID, p.PID,
 		fieldStarted, formatTime(p.Started), fieldBeat, formatTime(p.Beat),
-		fieldHeld, p.Held, fieldWaiting, p.Waiting, fieldHolds, text,
+		fieldHeld, p.Held, fieldWaiting, p.Waiting,
+		fieldHolds, array(holds), fieldWaits, array(waits),
 	}
 }
 
-// errNotARecord is the error of Decode for a hash of another program.
-var errNotARecord = errors.New("reqlock: the hash is no record of a process: it has no format number")
+// rounded returns a time as the record has it.
+func rounded(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// array returns the entries as a JSON array.
+func array[T any](entries []T) []byte {
+	text, err := json.Marshal(entries)
+	if len(entries) == 0 || err != nil { // a year beyond 9999
+		return []byte("[]")
+	}
+	return text
+}
+
+// entries returns the entries of a JSON array, or nil if it is none.
+func entries[T any](text string) (found []T) {
+	if json.Unmarshal([]byte(text), &found) != nil {
+		return nil
+	}
+	return found[:min(len(found), MaxEntries)]
+}
+
+// ErrNotARecord is the error of Decode for a hash of another program.
+var ErrNotARecord = errors.New("reqlock: the hash is no record of a process: it has no format number")
 
 // Decode decodes the fields of a record that expires after left; a negative time is none. It ignores
 // fields that it does not know. A field that is missing, or that it cannot parse, is left out of the
@@ -102,7 +143,7 @@ var errNotARecord = errors.New("reqlock: the hash is no record of a process: it 
 func Decode(fields map[string]string, left time.Duration) (Process, error) {
 	format, err := strconv.Atoi(fields[fieldFormat])
 	if err != nil || format < 1 {
-		return Process{}, errNotARecord
+		return Process{}, ErrNotARecord
 	}
 	p := Process{
 		Format: format, Service: fields[fieldService], Version: fields[fieldVersion], Host: fields[fieldHost],
@@ -111,9 +152,7 @@ func Decode(fields map[string]string, left time.Duration) (Process, error) {
 	}
 	p.Started, _ = time.Parse(time.RFC3339, fields[fieldStarted])
 	p.Beat, _ = time.Parse(time.RFC3339, fields[fieldBeat])
-	if json.Unmarshal([]byte(fields[fieldHolds]), &p.Holds) != nil {
-		p.Holds = nil
-	}
+	p.Holds, p.Waits = entries[Hold](fields[fieldHolds]), entries[Wait](fields[fieldWaits])
 	if ttl := time.Duration(number(fields[fieldTTL])) * time.Millisecond; ttl > 0 && left >= 0 {
 		p.Age = max(0, ttl-left)
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,10 +21,11 @@ func sample() Process {
 		Format: Format, Service: "payments", Version: "v1.2.3", Host: "pod-1", PID: 42,
 		Started: begun, Beat: begun.Add(time.Minute), Held: 3, Waiting: 7,
 		Holds: []Hold{
-			{Digest: "0123456789ab", Name: "account", Since: begun.Add(30 * time.Second), Caller: "/app/transfer.go:42 (main.transfer)"},
-			{Digest: "ba9876543210", Since: begun.Add(40 * time.Second)},
+			{Digest: "0123456789ab", Name: "account", Since: begun.Add(30 * time.Second), Caller: "/app/transfer.go:42 (main.transfer)", Idempotent: true},
+			{Digest: "ba9876543210", Since: begun.Add(40 * time.Second), Shared: true},
 		},
-		Age: 2 * time.Second,
+		Waits: []Wait{{Digest: "0123456789ab", Name: "account", Since: begun.Add(50 * time.Second), Caller: "/app/transfer.go:42 (main.transfer)", Requests: 7}},
+		Age:   2 * time.Second,
 	}
 }
 
@@ -52,11 +54,14 @@ func TestDecodeKeepsWhatItKnows(t *testing.T) {
 		"same version":  {"", "", func(*Process) {}},
 		"unknown field": {"region", "eu", func(*Process) {}},
 		"later format":  {fieldFormat, "7", later},
-		"later fields": {fieldHolds, `[{"key":"0123456789ab","since":"2026-11-27T12:00:00Z","shared":true}]`, func(p *Process) {
+		"later fields": {fieldHolds, `[{"key":"0123456789ab","since":"2026-11-27T12:00:00Z","region":"eu"}]`, func(p *Process) {
 			p.Holds = []Hold{{Digest: "0123456789ab", Since: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)}}
 		}},
 		"damaged holds":       {fieldHolds, `[{"key"`, func(p *Process) { p.Holds = nil }},
 		"holds of a type":     {fieldHolds, `[{"key":1}]`, func(p *Process) { p.Holds = nil }},
+		"damaged waits":       {fieldWaits, `{}`, func(p *Process) { p.Waits = nil }},
+		"earlier version":     {fieldWaits, "", func(p *Process) { p.Waits = nil }},
+		"many holds":          {fieldHolds, "[" + strings.Repeat("{},", 1000) + "{}]", func(p *Process) { p.Holds = make([]Hold, MaxEntries) }},
 		"damaged number":      {fieldHeld, "many", func(p *Process) { p.Held = 0 }},
 		"negative number":     {fieldWaiting, "-1", func(p *Process) { p.Waiting = 0 }},
 		"damaged time":        {fieldStarted, "yesterday", func(p *Process) { p.Started = time.Time{} }},
@@ -76,11 +81,11 @@ func TestDecodeKeepsWhatItKnows(t *testing.T) {
 		}
 	}
 	p := sample()
-	if got := p.HeldFor(p.Holds[0]); got != 32*time.Second {
+	if got := p.LastedFor(p.Holds[0].Since); got != 32*time.Second {
 		t.Errorf("held for %v", got)
 	}
-	if p, _ = Decode(fieldsOf(p), -1); p.Age != -1 || p.HeldFor(p.Holds[0]) != 30*time.Second {
-		t.Errorf("a record that never expires: %v old, held for %v", p.Age, p.HeldFor(p.Holds[0]))
+	if p, _ = Decode(fieldsOf(p), -1); p.Age != -1 || p.LastedFor(p.Holds[0].Since) != 30*time.Second {
+		t.Errorf("a record that never expires: %v old, held for %v", p.Age, p.LastedFor(p.Holds[0].Since))
 	}
 }
 

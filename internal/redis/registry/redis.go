@@ -15,13 +15,9 @@ import (
 // +hmget and +pttl.
 func Read(ctx context.Context, rdb redis.UniversalClient, prefix, id string) (p Process, found bool, err error) {
 	name := keyspace.New(prefix).Process(id)
-	args := []any{"hmget", name}
-	for _, field := range fieldNames {
-		args = append(args, field)
-	}
-	read, ttl := command.New(1, args), command.New(1, []any{"pttl", name}) //nolint:contextcheck // exec gets it
-	batchErr := exec(ctx, rdb, read, ttl)
-	value, err := read.Reply(batchErr)
+	fields, ttl := command.New(1, FieldsOf(name)), command.New(1, []any{"pttl", name}) //nolint:contextcheck // exec gets them
+	batchErr := exec(ctx, rdb, fields, ttl)
+	values, err := fields.Reply(batchErr)
 	if err != nil {
 		return Process{}, false, command.Sanitize(err)
 	}
@@ -29,13 +25,28 @@ func Read(ctx context.Context, rdb redis.UniversalClient, prefix, id string) (p 
 	if err != nil {
 		return Process{}, false, command.Sanitize(err)
 	}
-	values, isList := value.([]any)
-	milliseconds, isNumber := left.(int64)
-	if !isList || len(values) != len(fieldNames) || !isNumber {
-		return Process{}, false, command.UnexpectedReply(value)
+	return DecodeReplies(values, left)
+}
+
+// FieldsOf returns the command that reads the fields of the record with this name.
+func FieldsOf(name string) []any {
+	args := []any{"hmget", name}
+	for _, field := range fieldNames {
+		args = append(args, field)
 	}
-	fields := make(map[string]string, len(values))
-	for i, value := range values {
+	return args
+}
+
+// DecodeReplies decodes the replies to FieldsOf and to PTTL. It reports found = false if there is no
+// key with the name. The errors are those of Decode, and of a reply that these commands do not have.
+func DecodeReplies(values, ttl any) (p Process, found bool, err error) {
+	list, isList := values.([]any)
+	milliseconds, isNumber := ttl.(int64)
+	if !isList || len(list) != len(fieldNames) || !isNumber {
+		return Process{}, false, command.UnexpectedReply(values)
+	}
+	fields := make(map[string]string, len(list))
+	for i, value := range list {
 		if text, isText := value.(string); isText {
 			fields[fieldNames[i]] = text
 		}
