@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
 // rulesOf returns the ACL rules of docs/inspect.md: to read, and to act.
@@ -48,25 +49,30 @@ func TestTheRightsOfThePageAreEnoughAndNotTooMany(t *testing.T) {
 	read, act := rulesOf(t)
 	both := slices.Concat(read, act)
 	server := redistest.Start(t)
-	locks := newLocker(t, server.Client(t), core.WithTTL(time.Minute))
+	locks := newLocker(t, server.Client(t), core.WithTTL(time.Minute), core.WithInstance(core.Instance{}))
 
 	must(locks.With(core.WithPermits(3)).Lock(t.Context(), "permits"))(t)
 	must(locks.With(core.WithFencing(true)).Lock(t.Context(), "k"))(t)
 	must(locks.Lock(t.Context(), "half }"))(t)
 	must(locks.Begin(t.Context(), "pay", nil))(t)
+	suite.Eventually(t, "the process is registered", func() bool {
+		page, err := newInspector(t, userClient(t, server, "watcher", read...)).Processes(t.Context())
+		return err == nil && len(page.Processes) == 1
+	})
 	reads := func(i *inspect.Inspector) error {
 		page, err := i.Locks(t.Context(), inspect.Filter{})
 		records, err2 := i.Records(t.Context(), inspect.Filter{})
 		lock, err3 := i.Lock(t.Context(), "k")
 		permits, err4 := i.Lock(t.Context(), "permits")
 		record, err5 := i.Record(t.Context(), "pay")
-		for _, err := range []error{err, err2, err3, err4, err5} {
+		processes, err6 := i.Processes(t.Context())
+		for _, err := range []error{err, err2, err3, err4, err5, err6} {
 			if err != nil {
 				return err
 			}
 		}
-		if len(page.Locks) < 2 || page.DBSize == 0 || len(records.Records) != 1 || lock.FenceMax == 0 || len(permits.Holders) == 0 || record.State != core.StateRunning {
-			t.Errorf("%+v, %+v, %+v, %+v, %+v", page, records, lock, permits, record)
+		if len(page.Locks) < 2 || page.DBSize == 0 || len(records.Records) != 1 || lock.FenceMax == 0 || len(permits.Holders) == 0 || record.State != core.StateRunning || len(processes.Processes) != 1 || len(lock.Processes) != 1 {
+			t.Errorf("%+v, %+v, %+v, %+v, %+v, %+v", page, records, lock, permits, record, processes)
 		}
 		return nil
 	}

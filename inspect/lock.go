@@ -1,6 +1,9 @@
 package inspect
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Lock is a lock as it was when it was read.
 type Lock struct {
@@ -21,6 +24,19 @@ type Lock struct {
 	// FenceMax is the last fencing number that was reserved. The holder's number is not higher. It is
 	// 0 if no number was wanted for a week. Only the method Lock reads it.
 	FenceMax int64
+	// Processes are the processes among Holders and Waiters that are registered with core.WithInstance,
+	// at most 100, in this order. They were read after the rest. Only the method Lock reads them.
+	Processes []Process
+}
+
+// Process returns one of the Processes: that of a Holder or a Waiter with this id. It reports false if
+// the process is silent.
+func (l Lock) Process(id string) (Process, bool) {
+	n := slices.IndexFunc(l.Processes, func(p Process) bool { return p.ID == id })
+	if n < 0 {
+		return Process{}, false
+	}
+	return l.Processes[n], true
 }
 
 // A Holder is a lease that is out.

@@ -44,6 +44,18 @@ func (i *Inspector) Locks(ctx context.Context, filter Filter) (Page, error) {
 //
 // It returns ErrNotFound if nobody holds the lock, and nobody waits for it.
 func (i *Inspector) Lock(ctx context.Context, key string) (Lock, error) {
+	lock, err := i.findLock(ctx, key)
+	if err != nil {
+		return Lock{}, err
+	}
+	if lock.Processes, err = i.processesOf(ctx, &lock); err != nil {
+		return Lock{}, err
+	}
+	return lock, nil
+}
+
+// findLock is Lock without the Processes.
+func (i *Inspector) findLock(ctx context.Context, key string) (Lock, error) {
 	for _, name := range i.spellings(key) {
 		node, err := i.masterOf(ctx, name)
 		if err != nil {

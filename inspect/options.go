@@ -33,8 +33,8 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithLimit sets how many locks or records one list has at most: 10,000 if not set, at least 1, at
-// most 1,000,000. A lock takes about 300 bytes of memory.
+// WithLimit sets how many locks, records or processes one list has at most: 10,000 if not set, at
+// least 1, at most 1,000,000. A lock takes about 300 bytes of memory, and a process up to 10 KB.
 func WithLimit(n int) Option {
 	return func(s *settings) error {
 		if n < 1 || n > maxLimit {
