@@ -34,7 +34,9 @@ const maxInstanceText = 128
 // not set. The token in the key of a lock begins with the id of the process, and the record of the
 // process says which one that is: the Instance, when it started, how many leases it holds, how many
 // callers wait, and the 20 leases that it has held longest, with the digest and the name of the key, the
-// time of the grant, and the caller if WithCaller is on. Blank fields of the Instance get a default.
+// time of the grant, and the caller if WithCaller is on. It says the same of the 20 keys that its callers
+// have waited for longest, with how many wait. Package inspect shows the records. Blank fields of the
+// Instance get a default.
 //
 // The record is the hash {<prefix>process:<id>}:p. It is written at the first lock and each 10 s
 // after that, by a goroutine and a command of its own. It lives for 30 s, and Close deletes it. In a
@@ -129,8 +131,15 @@ func (l *Locker) newBeater(servers []redis.UniversalClient) *registry.Beater {
 				Service: instance.Service, Version: instance.Version, Host: instance.Host, PID: instance.PID,
 				Started: started, Beat: time.Now(), Held: load.Held, Waiting: load.Waiting,
 			}
-			for _, h := range load.Longest {
-				p.Holds = append(p.Holds, registry.Hold{Digest: EventKey{h.Key}.String(), Name: h.Name, Since: h.Since, Caller: h.Caller})
+			for _, h := range load.Holds {
+				p.Holds = append(p.Holds, registry.Hold{
+					Digest: EventKey{h.Key}.String(), Name: h.Name, Since: h.Since, Caller: h.Caller, Idempotent: h.Attempt, Shared: h.Shared,
+				})
+			}
+			for _, w := range load.Waits {
+				p.Waits = append(p.Waits, registry.Wait{
+					Digest: EventKey{w.Key}.String(), Name: w.Name, Since: w.Since, Caller: w.Caller, Requests: w.Callers,
+				})
 			}
 			return p
 		},

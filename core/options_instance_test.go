@@ -93,6 +93,10 @@ func TestRecordNamesTheHolds(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	locks, events := observed(t, rdb, core.WithCaller(true), core.WithInstance(core.Instance{}))
 	lease := lock(t, locks.With(core.WithName("account")), "42")
+	await := startLock(t, locks.With(core.WithName("waits")), "42")
+	shared := lock(t, locks.With(core.WithShared(true)), "shared")
+	attempt, err := locks.Begin(t.Context(), "pay", nil)
+	noError(t, err)
 	digest, process := events.of(core.Acquired)[0].Key.String(), events.of(core.Acquired)[0].Process
 	suite.Eventually(t, "there is a record", func() bool { _, found := recordOf(t, rdb, "reqlock:", process); return found })
 	silent, silentEvents := observed(t, rdb)
@@ -102,13 +106,21 @@ func TestRecordNamesTheHolds(t *testing.T) {
 	}
 	suite.Eventually(t, "a beat has the hold", func() bool { // the second beat comes after 10 s
 		p, _ := recordOf(t, rdb, "reqlock:", process)
-		return p.Held == 1
+		return p.Held == 3
 	})
 	p, _ := recordOf(t, rdb, "reqlock:", process)
-	if len(p.Holds) != 1 || p.Holds[0].Digest != digest || p.Holds[0].Name != "account" || !strings.Contains(p.Holds[0].Caller, "fixture_locker_test.go:") {
+	if len(p.Holds) != 3 || p.Holds[0].Digest != digest || p.Holds[0].Name != "account" || !strings.Contains(p.Holds[0].Caller, "fixture_locker_test.go:") ||
+		p.Holds[0].Shared || p.Holds[0].Idempotent || !p.Holds[1].Shared || p.Holds[1].Idempotent || p.Holds[2].Shared || !p.Holds[2].Idempotent {
 		t.Errorf("the record is %+v, want the digest %s", p, digest)
 	}
+	if len(p.Waits) != 1 || p.Waits[0].Digest != digest || p.Waits[0].Name != "waits" || !strings.Contains(p.Waits[0].Caller, "fixture_locker_test.go:") ||
+		p.Waits[0].Requests != 1 || p.Waits[0].Since.Before(p.Holds[0].Since) || p.Waits[0].Since.After(p.Beat) {
+		t.Errorf("the record is %+v, want the digest %s", p, digest)
+	}
+	noError(t, attempt.Abort(t.Context()))
+	release(t, shared)
 	release(t, lease)
+	release(t, await())
 }
 
 // Each server of a quorum has the record, also if another one is down.

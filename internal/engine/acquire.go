@@ -19,6 +19,7 @@ func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
 		since = time.Now()
 	}
 	w, how, returned := e.newWaiter(ctx, &r), unseen, false
+	w.hold.since = since
 	defer func() {
 		if !returned {
 			w.abandon(how)

@@ -17,8 +17,8 @@ type Hold struct {
 
 	// Set when the lease is granted.
 	token        string
-	lease        *lease // not to be used once the hold has ended
-	since        time.Time
+	lease        *lease    // not to be used once the hold has ended
+	since        time.Time // before the grant: when the caller arrived; zero if that is not needed
 	fence        int64
 	number       int
 	maxHoldTimer *time.Timer

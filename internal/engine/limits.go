@@ -1,6 +1,9 @@
 package engine
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // limits are the maximum numbers of waiters.
 type limits struct {
@@ -40,6 +43,9 @@ func (l *waitlist) markQueued(w *waiter) *Refusal {
 	}
 	l.queued++
 	w.queued = true
+	if w.hold.since.IsZero() {
+		w.hold.since = time.Now()
+	}
 	return nil
 }
 
