@@ -7,14 +7,16 @@
 //
 // It reads what the processes of a service have written, and needs no change of the service. So it
 // shows processes, not requests: the requests of one process that wait for a key are one waiter in
-// Redis, and a lease passes between them without a command.
+// Redis, and a lease passes between them without a command. A process with core.WithInstance writes
+// about its requests each 10 s: see Process.
 //
 // # Cost
 //
-// There is no registry of locks. Locks and Records look through all keys of the server, or of each
-// master of a cluster, in steps of about a millisecond of its time, with pauses. They end at the
-// limit of WithLimit. Lock and Record read one key. Exception: for the digest of a log line, they
-// look through the keys, too.
+// There is no registry of locks. Locks, Records and Processes look through all keys of the server, or
+// of each master of a cluster, in steps of about a millisecond of its time, with pauses. They end at
+// the limit of WithLimit. Lock, Record and Process read one key, and Lock also the records of up to 100
+// processes. Exception: for the digest of a log line, or for the first digits of an id, they look
+// through the keys, too.
 //
 // # Rights
 //

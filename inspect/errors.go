@@ -29,6 +29,16 @@ var (
 	ErrForeign = errors.New("reqlock: the lock is held by no process of reqlock")
 )
 
+// A silentError is the core.ErrNotFound of Process.
+type silentError struct{}
+
+func (silentError) Error() string {
+	return "reqlock: the process is silent: Redis has no record of it, and it may run nevertheless"
+}
+
+// Is makes it a core.ErrNotFound.
+func (silentError) Is(target error) bool { return target == core.ErrNotFound }
+
 // asError returns the error of a command without what must not get into a log.
 func asError(ctx context.Context, err error) error {
 	switch {

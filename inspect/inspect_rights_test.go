@@ -15,8 +15,8 @@ import (
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
-// rulesOf returns the ACL rules of docs/inspect.md: to read, and to act.
-func rulesOf(t *testing.T) (read, act []string) {
+// rulesOf returns the ACL rules of docs/inspect.md: to read, to act, and to read only processes.
+func rulesOf(t *testing.T) (read, act, processes []string) {
 	t.Helper()
 	page := must(os.ReadFile("../docs/inspect.md"))(t)
 	var rules [][]string
@@ -28,7 +28,9 @@ func rulesOf(t *testing.T) (read, act []string) {
 	if len(rules) != 2 {
 		t.Fatalf("docs/inspect.md has %d rules", len(rules))
 	}
-	return rules[0], rules[1]
+	_, rest, _ := strings.Cut(string(page), "`Processes` needs only `")
+	rule, _, _ := strings.Cut(rest, "`")
+	return rules[0], rules[1], strings.Fields(rule)
 }
 
 // userClient returns a client of a new user with the rules.
@@ -46,7 +48,7 @@ func userClient(t *testing.T, server *redistest.Server, name string, rules ...st
 
 func TestTheRightsOfThePageAreEnoughAndNotTooMany(t *testing.T) {
 	t.Parallel()
-	read, act := rulesOf(t)
+	read, act, processes := rulesOf(t)
 	both := slices.Concat(read, act)
 	server := redistest.Start(t)
 	locks := newLocker(t, server.Client(t), core.WithTTL(time.Minute), core.WithInstance(core.Instance{}))
@@ -55,24 +57,28 @@ func TestTheRightsOfThePageAreEnoughAndNotTooMany(t *testing.T) {
 	must(locks.With(core.WithFencing(true)).Lock(t.Context(), "k"))(t)
 	must(locks.Lock(t.Context(), "half }"))(t)
 	must(locks.Begin(t.Context(), "pay", nil))(t)
-	suite.Eventually(t, "the process is registered", func() bool {
-		page, err := newInspector(t, userClient(t, server, "watcher", read...)).Processes(t.Context())
-		return err == nil && len(page.Processes) == 1
-	})
+	watcher := newInspector(t, userClient(t, server, "watcher", processes...))
+	suite.Eventually(t, "the process is registered", func() bool { return len(must(watcher.Processes(t.Context()))(t).Processes) == 1 })
+	for n, right := range processes {
+		less := newInspector(t, userClient(t, server, "blind"+right[1:], slices.Delete(slices.Clone(processes), n, n+1)...))
+		if _, err := less.Processes(t.Context()); err == nil {
+			t.Errorf("Processes does not need %s", right)
+		}
+	}
 	reads := func(i *inspect.Inspector) error {
 		page, err := i.Locks(t.Context(), inspect.Filter{})
 		records, err2 := i.Records(t.Context(), inspect.Filter{})
 		lock, err3 := i.Lock(t.Context(), "k")
 		permits, err4 := i.Lock(t.Context(), "permits")
 		record, err5 := i.Record(t.Context(), "pay")
-		processes, err6 := i.Processes(t.Context())
+		registered, err6 := i.Processes(t.Context())
 		for _, err := range []error{err, err2, err3, err4, err5, err6} {
 			if err != nil {
 				return err
 			}
 		}
-		if len(page.Locks) < 2 || page.DBSize == 0 || len(records.Records) != 1 || lock.FenceMax == 0 || len(permits.Holders) == 0 || record.State != core.StateRunning || len(processes.Processes) != 1 || len(lock.Processes) != 1 {
-			t.Errorf("%+v, %+v, %+v, %+v, %+v, %+v", page, records, lock, permits, record, processes)
+		if len(page.Locks) < 2 || page.DBSize == 0 || len(records.Records) != 1 || lock.FenceMax == 0 || len(permits.Holders) == 0 || record.State != core.StateRunning || len(registered.Processes) != 1 || len(lock.Processes) != 1 {
+			t.Errorf("%+v, %+v, %+v, %+v, %+v, %+v", page, records, lock, permits, record, registered)
 		}
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/redis/registry"
 )
 
@@ -60,7 +59,7 @@ func (i *Inspector) Process(ctx context.Context, id string) (Process, error) {
 	case err != nil:
 		return Process{}, err
 	case len(found) == 0:
-		return Process{}, core.ErrNotFound
+		return Process{}, silentError{}
 	case len(found) > 1:
 		return Process{}, errSeveralProcesses
 	}

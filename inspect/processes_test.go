@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,6 @@ func TestProcessesShowsWhoIsRegistered(t *testing.T) {
 		for _, err := range []error{
 			rdb.HSet(ctx, "{reqlock:process:"+foreign+"}:p", "holds", "theirs").Err(),
 			rdb.HSet(ctx, "{reqlock:process:theirs}:p", "format", "1").Err(),
-			rdb.Set(ctx, "{reqlock:process:"+strings.Repeat("0", 32)+"}:p", "theirs", 0).Err(),
 			rdb.RPush(ctx, "{reqlock:held}:q", foreign+":1", writer+":1", writer+":0042").Err(),
 		} {
 			if err != nil {
@@ -102,12 +102,16 @@ func TestAProcessIsFoundByItsFirstDigits(t *testing.T) {
 	if err := rdb.HSet(t.Context(), "{reqlock:process:"+foreign+"}:p", "holds", "theirs").Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{foreign, foreign[:8], strings.Repeat("0", 32), "0000"} {
+	text := strings.Repeat("0", 32)
+	if err := rdb.Set(t.Context(), "{reqlock:process:"+text+"}:p", "theirs", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{foreign, foreign[:8], text, text[:4], strings.Repeat("1", 32)} {
 		_, err := i.Process(t.Context(), id)
 		wantError(t, err, core.ErrNotFound)
 	}
 	for _, id := range []string{"", "abc", "*", writer + "0", strings.ToUpper(writer)} {
-		if p, err := i.Process(t.Context(), id); err == nil || strings.Contains(err.Error(), "not found") {
+		if p, err := i.Process(t.Context(), id); err == nil || errors.Is(err, core.ErrNotFound) {
 			t.Errorf("%q: %+v, %v", id, p, err)
 		}
 	}

@@ -13,7 +13,7 @@ func TestLoadHasTheLongestHoldsAndWaits(t *testing.T) {
 		p := newProcesses(1)
 		e := p.engines[0]
 		e.hooks.Observe = nil // so Acquire itself needs no time for a caller that waits forever
-		p.search(0) // its lease is none of the program
+		p.search(0)           // its lease is none of the program
 		var holds []*Hold
 		for i := range 6 {
 			r := request(WaitForever)

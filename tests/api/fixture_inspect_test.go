@@ -45,17 +45,23 @@ func inspected(t *testing.T, key string) map[string][]any {
 		}
 	}
 	lock, record := page.Locks[0], records.Records[0]
+	hold, wait := inspect.Hold{Digest: lock.Key.String()}, inspect.Wait{Digest: lock.Key.String()}
+	process := inspect.Process{Holds: []inspect.Hold{hold}, Waits: []inspect.Wait{wait}}
 	return map[string][]any{
-		"inspect.Filter":     {inspect.Filter{Match: "what the operator has typed"}},
-		"inspect.Holder":     {lock.Holders[0]},
-		"inspect.Inspector":  {i},
-		"inspect.Key":        {lock.Key, &lock.Key, record.Key},
-		"inspect.LeaseID":    {lock.Holders[0].Lease},
-		"inspect.Lock":       {lock},
-		"inspect.Page":       {page},
-		"inspect.Record":     {record},
-		"inspect.RecordPage": {records},
-		"inspect.Scan":       {page.Scan},
-		"inspect.Waiter":     {inspect.Waiter{}},
+		"inspect.Filter":      {inspect.Filter{Match: "what the operator has typed"}},
+		"inspect.Hold":        {hold},
+		"inspect.Holder":      {lock.Holders[0]},
+		"inspect.Inspector":   {i},
+		"inspect.Key":         {lock.Key, &lock.Key, record.Key},
+		"inspect.LeaseID":     {lock.Holders[0].Lease},
+		"inspect.Lock":        {lock},
+		"inspect.Page":        {page},
+		"inspect.Process":     {process},
+		"inspect.ProcessPage": {inspect.ProcessPage{Processes: []inspect.Process{process}}},
+		"inspect.Record":      {record},
+		"inspect.RecordPage":  {records},
+		"inspect.Scan":        {page.Scan},
+		"inspect.Wait":        {wait},
+		"inspect.Waiter":      {inspect.Waiter{}},
 	}
 }

@@ -1,6 +1,7 @@
 package keyspace
 
 import (
+	"path"
 	"strings"
 	"testing"
 
@@ -13,11 +14,17 @@ func TestRecordOfProcessHasItsOwnName(t *testing.T) {
 		"reqlock:": "{reqlock:process:" + storetest.Me + "}:p",
 		"":         "{process:" + storetest.Me + "}:p",
 		"{app}":    "{app}process:" + storetest.Me + ":p",
+		`[a]\d:`:   `{[a]\d:process:` + storetest.Me + "}:p",
 	} {
 		n := New(prefix)
 		name := n.Process(storetest.Me)
 		if id, ok := n.OfProcess(name); name != want || id != storetest.Me || !ok {
 			t.Errorf("%q: the record %q is that of %q, %v", prefix, name, id, ok)
+		}
+		for digits, want := range map[string]bool{"": true, storetest.Me[:4]: true, "zz": false} {
+			if matched, err := path.Match(n.ProcessPattern(digits), name); matched != want || err != nil {
+				t.Errorf("%q matches %q: %v, %v", n.ProcessPattern(digits), name, matched, err)
+			}
 		}
 		key, isKey := strings.CutPrefix(name, prefix)
 		if isKey && n.Lock(key) == name {
