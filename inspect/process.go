@@ -69,8 +69,9 @@ type ProcessPage struct {
 // Hold returns what the process holds of the key, if that is one of its Holds: the longest one if there
 // are several.
 func (p Process) Hold(key Key) (Hold, bool) {
+	digest := key.String()
 	for _, h := range p.Holds {
-		if h.Digest == key.String() {
+		if h.Digest == digest {
 			return h, true
 		}
 	}
@@ -79,8 +80,9 @@ func (p Process) Hold(key Key) (Hold, bool) {
 
 // Wait returns the requests of the process that wait for the key, if that is one of its Waits.
 func (p Process) Wait(key Key) (Wait, bool) {
+	digest := key.String()
 	for _, w := range p.Waits {
-		if w.Digest == key.String() {
+		if w.Digest == digest {
 			return w, true
 		}
 	}
