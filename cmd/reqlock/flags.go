@@ -1,49 +1,70 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"text/tabwriter"
+	"time"
 )
 
-// lintFlags are the flags of lint.
-type lintFlags struct {
-	set     string
-	sources []string
-	inCode  []string
-	table   bool
+// A flagGroup says which flags of all commands one command has.
+type flagGroup int
+
+const (
+	noFlags flagGroup = iota
+	keyFlags
+	redisFlags
+)
+
+// options are the flags that many commands have.
+type options struct {
+	url, prefix        string
+	retention, timeout time.Duration
+	limit              int
+	json, digest       bool
 }
 
-// parse reads the flags. It reports a mistake itself. The error is flag.ErrHelp if the user asks
-// for help, which it prints.
-func (f *lintFlags) parse(args []string, out, problems io.Writer) error {
-	flags := flag.NewFlagSet("reqlock lint", flag.ContinueOnError)
-	flags.SetOutput(problems)
-	flags.Usage = func() {} // printed below
-	flags.StringVar(&f.set, "descriptor_set", "", "the compiled descriptor set `FILE`, with its imports")
-	flags.Func("source", "the `NAME` of a protolock.Source of the program; without this flag, all names are accepted", appendTo(&f.sources))
-	flags.Func("in_code", "the full name of a `METHOD` of protolock.InCode, /pkg.Service/Method", appendTo(&f.inCode))
-	flags.BoolVar(&f.table, "table", false, "print the table of all rules")
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(out, usage)
-		flags.SetOutput(out)
-		flags.PrintDefaults()
-		return err
-	case err != nil: // it is reported
-		fmt.Fprintln(problems, usage)
-		return err
-	case f.set == "":
-		err = errors.New("reqlock: lint: --descriptor_set is missing")
-	case flags.NArg() > 0:
-		err = fmt.Errorf("reqlock: lint: %q is no flag", flags.Arg(0))
-	default:
-		return nil
+// The defaults of the options.
+const (
+	defaultRetention = 24 * time.Hour
+	defaultTimeout   = 30 * time.Second
+	defaultLimit     = 10_000
+)
+
+// add adds the flags of a group.
+func (o *options) add(f *flag.FlagSet, group flagGroup) {
+	if group == noFlags {
+		return
 	}
-	fmt.Fprintf(problems, "%v\n%s\n", err, usage)
-	return err
+	f.BoolVar(&o.json, "json", false, "print one JSON object on each line, with times in ms")
+	f.StringVar(&o.prefix, "prefix", "reqlock:", "the core.WithPrefix `PREFIX` of the service")
+	if group != redisFlags {
+		return
+	}
+	f.StringVar(&o.url, "url", "", "the `URL` of Redis, as in reqlock help; REDIS_URL if not set, which other users of the machine cannot see")
+	f.DurationVar(&o.retention, "retention", defaultRetention, "the core.WithRetention `TIME` of the service")
+	f.DurationVar(&o.timeout, "timeout", defaultTimeout, "how long Redis may take, as a `TIME`")
+	f.IntVar(&o.limit, "limit", defaultLimit, "list at most `N`")
+	f.BoolVar(&o.digest, "digest", false, "print the digests of keys, as in the log, instead of keys")
+}
+
+// parse reads flags, which stand before, between or after the arguments. It returns the arguments. All
+// after -- are arguments.
+func parse(f *flag.FlagSet, args []string) (rest []string, err error) {
+	for len(args) > 0 {
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		read := len(args) - f.NArg()
+		if read > 0 && args[read-1] == "--" {
+			return append(rest, f.Args()...), nil
+		}
+		if args = f.Args(); len(args) > 0 {
+			rest, args = append(rest, args[0]), args[1:]
+		}
+	}
+	return rest, nil
 }
 
 // appendTo returns the function of a flag that may be repeated.
@@ -52,4 +73,24 @@ func appendTo(values *[]string) func(string) error {
 		*values = append(*values, value)
 		return nil
 	}
+}
+
+// describe prints the help of the command.
+func (cmd *command) describe(out io.Writer) {
+	fmt.Fprintf(out, "%s\n\n%s\n", cmd.usage(), cmd.about)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	flags, _ := cmd.flags(&call{})
+	isFirst := true
+	flags.VisitAll(func(f *flag.Flag) {
+		if isFirst {
+			fmt.Fprintln(w)
+		}
+		isFirst = false
+		value, text := flag.UnquoteUsage(f)
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" {
+			text += " (" + f.DefValue + " if not set)"
+		}
+		fmt.Fprintf(w, "  --%s %s\t%s\n", f.Name, value, text)
+	})
+	_ = w.Flush()
 }

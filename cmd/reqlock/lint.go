@@ -1,56 +1,68 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"flag"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/reqlock/reqlock/internal/annotated"
 )
 
-// lint checks the services of a descriptor set.
-func lint(args []string, out, problems io.Writer) int {
-	var f lintFlags
-	switch err := f.parse(args, out, problems); {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		return exitUsage
+// beginLint adds the flags of lint.
+func beginLint(f *flag.FlagSet) action {
+	var l linting
+	f.StringVar(&l.set, "descriptor_set", "", "the compiled descriptor set `FILE`, with its imports")
+	f.Func("source", "the `NAME` of a protolock.Source of the program; without this flag, all names are accepted", appendTo(&l.sources))
+	f.Func("in_code", "the full name of a `METHOD` of protolock.InCode, /pkg.Service/Method", appendTo(&l.inCode))
+	f.BoolVar(&l.table, "table", false, "print the table of all rules")
+	return l.run
+}
+
+// A linting is what the flags of lint say.
+type linting struct {
+	set     string
+	sources []string
+	inCode  []string
+	table   bool
+}
+
+// run checks the services of a descriptor set.
+func (l *linting) run(_ context.Context, c *call) error {
+	if l.set == "" {
+		return misuse("--descriptor_set is missing")
 	}
-	services, err := readServices(f.set)
+	services, err := readServices(l.set)
 	if err != nil {
-		fmt.Fprintf(problems, "reqlock: lint: --descriptor_set: %v\n", err)
-		return exitUsage
+		fmt.Fprintf(c.problems, "reqlock: lint: --descriptor_set: %v\n", err)
+		return silentError(exitUsage)
 	}
-	program := annotated.Program{Sources: f.sources, AnySource: len(f.sources) == 0, InCode: f.inCode}
+	program := annotated.Program{Sources: l.sources, AnySource: len(l.sources) == 0, InCode: l.inCode}
 	methods, err := annotated.Read(services, program)
-	if name := unknownMethod(f.inCode, methods); name != "" {
-		fmt.Fprintf(problems, "reqlock: lint: --in_code: %s has no method %q\n", f.set, name)
-		return exitUsage
+	if name := unknownMethod(l.inCode, methods); name != "" {
+		fmt.Fprintf(c.problems, "reqlock: lint: --in_code: %s has no method %q\n", l.set, name)
+		return silentError(exitUsage)
 	}
 	if err != nil {
-		fmt.Fprintln(out, err)
-		return exitMistakes
+		fmt.Fprintln(c.out, err)
+		return silentError(exitError)
 	}
 	annotatedOnes := methodsOfAnnotated(methods)
 	if len(annotatedOnes) == 0 {
-		fmt.Fprintf(out, "reqlock: lint: %s: no method declares anything\n", f.set)
-		return exitMistakes // a set without the annotated files would pass for ever
+		fmt.Fprintf(c.out, "reqlock: lint: %s: no method declares anything\n", l.set)
+		return silentError(exitError) // a set without the annotated files would pass for ever
 	}
-	if f.table {
-		printTable(out, annotatedOnes)
+	if l.table {
+		c.printRules(annotatedOnes)
 	}
-	if names := sourcesOf(annotatedOnes); len(f.sources) == 0 && len(names) > 0 {
-		fmt.Fprintf(out, "sources, whose names were not checked: %s\n", strings.Join(names, ", "))
+	if names := sourcesOf(annotatedOnes); len(l.sources) == 0 && len(names) > 0 {
+		fmt.Fprintf(c.out, "sources, whose names were not checked: %s\n", strings.Join(names, ", "))
 	}
-	return exitOK
+	return nil
 }
 
 // unknownMethod returns the first of the full names that no method has, or "".
@@ -97,14 +109,13 @@ func sourcesOf(methods []*annotated.Method) (names []string) {
 	return slices.Compact(names)
 }
 
-// printTable prints all rules.
-func printTable(out io.Writer, methods []*annotated.Method) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "METHOD\tRULE\tNAME\tKEY\tSETTINGS")
+// printRules prints all rules.
+func (c *call) printRules(methods []*annotated.Method) {
+	var rows [][]string
 	for _, m := range methods {
 		for _, rule := range m.Rules() {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", rule.Method, rule.Kind, rule.Name, rule.Key, rule.Settings)
+			rows = append(rows, []string{rule.Method, rule.Kind, rule.Name, rule.Key, rule.Settings})
 		}
 	}
-	_ = table.Flush()
+	c.table(c.out, []string{"METHOD", "RULE", "NAME", "KEY", "SETTINGS"}, rows)
 }

@@ -1,53 +1,47 @@
-// Command reqlock checks what a program declares for reqlock, without running the program.
+// Command reqlock shows an operator who holds a lock in Redis, who waits for it, and which idempotent
+// requests have an unknown outcome. It resolves outcomes and frees locks:
 //
-//	reqlock lint --descriptor_set FILE [--source NAME]... [--in_code METHOD]... [--table]
+//	export REDIS_URL=redis://localhost:6379/0
+//	reqlock ls --waiting 1
+//	reqlock show account:42
+//	reqlock outcomes ls
 //
-// lint checks the annotations of the services in a compiled descriptor set, which protoc writes
-// with --include_imports, and buf build always:
+// reqlock help lists the commands, and reqlock help COMMAND describes one. The [page of the command]
+// says what each is for.
+//
+// reqlock lint needs no Redis. It checks the annotations of the services in a compiled descriptor
+// set, which protoc writes with --include_imports, and buf build always. As a tool of a module it has
+// the version of reqlock in go.mod, which is that of the server:
 //
 //	protoc --include_imports --descriptor_set_out=set.binpb -I proto -I third_party bank/v1/bank.proto
 //	go get -tool github.com/reqlock/reqlock/cmd/reqlock
 //	go tool reqlock lint --descriptor_set set.binpb --source user
 //
-// A tool has the version of reqlock in go.mod, which is that of the server. (go run has it, too,
-// but exits with 1 where the command exits with 2.) The flags are the parts of the rules that
-// the file does not have: each --source is a protolock.Source, and each --in_code a method of
-// protolock.InCode, "/pkg.Service/Method".
+// # Exit status
 //
-// lint prints each mistake on a line, as protolock.New returns them. The exit status is 0
-// if there is no mistake, 1 if there are mistakes, and 2 if lint could not check the file.
+// 0: done. 1: an error, for example of Redis, or mistakes that lint has found. 2: the command line is
+// wrong, or lint cannot check the file. 3: there is no such lock, record or process. 4: it has changed
+// since it was seen, and nothing was done. (go run exits with 1 instead.)
+//
+// [page of the command]: https://github.com/reqlock/reqlock/blob/main/docs/command.md
 package main
 
 import (
-	"fmt"
-	"io"
+	"context"
 	"os"
-	"slices"
+	"os/signal"
+	"syscall"
+
+	"github.com/redis/go-redis/v9/logging"
 )
 
-// The exit statuses.
-const (
-	exitOK       = 0
-	exitMistakes = 1
-	exitUsage    = 2
-)
-
-const usage = `usage: reqlock lint --descriptor_set FILE [--source NAME]... [--in_code METHOD]... [--table]`
-
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	logging.Disable() // the errors of the commands say what is wrong
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	os.Exit(run(ctx, os.Args[1:], newSession()))
+}
 
 // run runs a command line, and returns the exit status.
-func run(args []string, out, problems io.Writer) int {
-	switch {
-	case len(args) == 0:
-		fmt.Fprintln(problems, usage)
-		return exitUsage
-	case args[0] == "lint":
-		return lint(args[1:], out, problems)
-	case slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]):
-		fmt.Fprintf(out, "%s\n\nreqlock lint -h describes the flags.\n", usage)
-		return exitOK
-	}
-	fmt.Fprintf(problems, "reqlock: there is no command %q\n%s\n", args[0], usage)
-	return exitUsage
+func run(ctx context.Context, args []string, s session) int {
+	return s.report(dispatch(ctx, args, s))
 }

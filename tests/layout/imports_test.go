@@ -60,7 +60,7 @@ var layers = map[string]string{
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
 		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace net/http core",
 	"annotations/reqlockv1": "protobuf",
-	"cmd/reqlock":           "protobuf annotated",
+	"cmd/reqlock":           "redis protobuf net/http core inspect nethttplock annotated command keyspace",
 
 	"internal/testkit/suite":         "goleak",
 	"internal/testkit/child":         "",

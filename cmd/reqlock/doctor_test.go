@@ -1,0 +1,83 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+)
+
+// resultsOf returns the results of doctor by their checks: the worst of each.
+func resultsOf(t *testing.T, o operator, status int) map[string]finding {
+	t.Helper()
+	r := o.run(t, "doctor", "--json")
+	if r.status != status {
+		t.Fatalf("status %d, want %d\n%s%s", r.status, status, r.out, r.problems)
+	}
+	r.status = exitOK
+	found := make(map[string]finding)
+	for _, f := range lines[finding](t, r) {
+		if found[f.Check].Result != fail {
+			found[f.Check] = f
+		}
+	}
+	return found
+}
+
+func TestDoctorFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	server, rdb, o := start(t)
+	for check, f := range resultsOf(t, o, exitOK) {
+		if f.Result != ok {
+			t.Errorf("%s of a good Redis: %+v", check, f)
+		}
+	}
+	o.run(t, "doctor").want(t, exitOK, "RESULT  CHECK", "ok      redis      ")
+
+	lease := must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
+	if err := rdb.Set(t.Context(), "reqlock:forever", "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	found := resultsOf(t, o, exitOK)
+	if f := found["ttl"]; f.Result != warn || !strings.Contains(f.Detail, "1 lock has no TTL") || !strings.Contains(f.Detail, "forever") {
+		t.Errorf("%+v", f)
+	}
+	if f := found["processes"]; f.Result != warn || !strings.Contains(f.Detail, "1 of the holders is silent") {
+		t.Errorf("%+v", f)
+	}
+	register(t, rdb, processOf(lease), "")
+	if f := resultsOf(t, o, exitOK)["processes"]; f.Result != ok || !strings.HasPrefix(f.Detail, "1 process is registered") {
+		t.Errorf("%+v", f)
+	}
+
+	found = resultsOf(t, reader(t, server), exitError) // it may not lock
+	for check, want := range map[string]string{"redis": ok, "clock": ok, "lock": fail, "scan": ok, "ttl": warn} {
+		if f := found[check]; f.Result != want {
+			t.Errorf("%s with the rights to read: %+v", check, f)
+		}
+	}
+	if f := found["redis"]; !strings.Contains(f.Detail, "+info") {
+		t.Errorf("%+v", f)
+	}
+	command := []any{"ACL", "SETUSER", "operator", "-scan"}
+	if err := redistest.AdminClient(t, server.Addr()).Do(t.Context(), command...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if f := resultsOf(t, operator{url: "redis://operator:a-password@" + server.Addr()}, exitError)["scan"]; f.Result != fail || !strings.Contains(f.Detail, "right") {
+		t.Errorf("%+v", f)
+	}
+	server.Kill()
+	if found := resultsOf(t, o, exitError); found["redis"].Result != fail || len(found) != 1 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestAClockThatIsWrongIsFound(t *testing.T) {
+	t.Parallel()
+	for off, want := range map[time.Duration]string{0: ok, 900 * time.Millisecond: ok, -2 * time.Second: warn, time.Hour: warn} {
+		if f := clockFinding(off); f.Result != want {
+			t.Errorf("%v: %+v", off, f)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// holderOf returns the only holder of a key.
+func holderOf(t *testing.T, o operator, key string) holderView {
+	t.Helper()
+	holders := lines[lockView](t, o.run(t, "show", key, "--json"))[0].Holders
+	if len(holders) != 1 {
+		t.Fatalf("%+v", holders)
+	}
+	return holders[0]
+}
+
+func TestFreeEndsALease(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
+	lease := must(locks.Lock(t.Context(), "account:42"))(t)
+	digest := lines[lockView](t, o.run(t, "show", "account:42", "--json"))[0].Digest
+	r := o.run(t, "free", "account:42", "--by", "ada\x1b[1m", "--why", "it hangs").want(t, exitOK)
+	if !strings.HasPrefix(r.out, "revoked account:42 ("+digest+"), 1 lease: the next holder gets it within ") || !strings.HasSuffix(r.out, `, by "ada\x1b[1m": it hangs`+"\n") {
+		t.Error(r.out)
+	}
+	suite.AwaitClosed(t, "the holder knows", lease.Context().Done())
+	if h := holderOf(t, o, "account:42"); h.Kind != "revoked" {
+		t.Errorf("%+v", h)
+	}
+	o.run(t, "free", "account:42").want(t, exitOK, "account:42 ("+digest+") was revoked before: ")
+	o.run(t, "free", "account:42", "--now", "--yes", "--digest").want(t, exitOK, "handed over "+digest+" ("+digest+"), 1 lease\n")
+	o.run(t, "free", "account:42").want(t, exitNotFound)
+}
+
+func TestFreeComparesWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	locks := newLocker(t, rdb)
+	lease := must(locks.Lock(t.Context(), "k"))(t)
+	seen := holderOf(t, o, "k").Lease
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range [][]string{{"free", "k", "--lease", seen}, {"free", "k", "--now", "--yes", "--lease", seen}} {
+		o.run(t, action...).want(t, exitChanged, "changed since it was seen")
+	}
+	newer := must(locks.Lock(t.Context(), "k"))(t)
+	for _, action := range [][]string{{"free", "k", "--lease", seen}, {"free", "k", "--now", "--yes", "--lease", seen}} {
+		o.run(t, action...).want(t, exitChanged)
+	}
+	if err := newer.Release(t.Context()); err != nil {
+		t.Errorf("the newer holder: %v", err)
+	}
+}
+
+func TestOfTwoOperatorsOneFrees(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
+	seen := holderOf(t, o, "k").Lease
+	statuses := make(chan int, 2)
+	for range 2 {
+		go func() {
+			statuses <- o.runUntil(context.WithoutCancel(t.Context()), "free", "k", "--lease", seen).status
+		}()
+	}
+	if a, b := <-statuses, <-statuses; a+b != exitOK+exitChanged || a == b {
+		t.Errorf("%d and %d", a, b)
+	}
+}
+
+func TestFreeEndsOnePermitOfSeveral(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	permits := core.WithPermits(3)
+	kept := must(newLocker(t, rdb).With(permits).Lock(t.Context(), "k"))(t)
+	ended := must(newLocker(t, rdb).With(permits).Lock(t.Context(), "k"))(t)
+	o.run(t, "free", "k").want(t, exitUsage, "2 leases are out: name one by --lease")
+	for _, h := range lines[lockView](t, o.run(t, "show", "k", "--json"))[0].Holders {
+		if h.ID == processOf(ended) {
+			o.run(t, "free", "k", "--now", "--yes", "--lease", h.Lease, "--json").want(t, exitOK, `{"action":"handed_over","digest":"`, `","leases":1}`)
+		}
+	}
+	if err := kept.Release(t.Context()); err != nil {
+		t.Errorf("the other permit: %v", err)
+	}
+	must(newLocker(t, rdb).With(permits).Lock(t.Context(), "k"))(t)
+	must(newLocker(t, rdb).With(permits).Lock(t.Context(), "k"))(t)
+	o.run(t, "free", "k", "--all").want(t, exitOK, "2 leases")
+}
+
+func TestFreeNowAsks(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	lease := must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
+	digest := lines[lockView](t, o.run(t, "show", "k", "--json"))[0].Digest
+	register(t, rdb, processOf(lease), digest)
+	o.run(t, "free", "k", "--now").want(t, exitUsage, "or --yes")
+	o.isTerminal = true
+	for _, input := range []string{"", "\n", "y\n", "k\n"} {
+		o.input = input
+		o.run(t, "free", "k", "--now").want(t, exitError, "not confirmed: nothing was done", "it may run", "Type "+digest)
+	}
+	asked, typing := io.Pipe()
+	o.typing = asked
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan result, 1)
+	go func() { ended <- o.runUntil(ctx, "free", "k", "--now") }()
+	_, err := typing.Write([]byte("k")) // it has asked
+	cancel()
+	suite.Receive(t, "free ends", ended).want(t, exitError, "interrupted")
+	if err := errors.Join(err, typing.Close(), lease.Context().Err()); err != nil {
+		t.Fatal(err)
+	}
+	o.typing = nil
+	o.input = digest + "\n"
+	o.run(t, "free", "k", "--now").want(t, exitOK, "handed over k")
+}
+
+func TestFreeLeavesAttemptsAlone(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	attempt := must(newLocker(t, rdb).Begin(t.Context(), "pay", nil))(t)
+	for _, args := range [][]string{{"free", "pay"}, {"free", "i:pay", "--now"}} {
+		o.run(t, args...).want(t, exitError, "idempotent request")
+	}
+	if err := attempt.Commit(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// An operator who may only read gets an error that names the right, and nothing is changed.
+func TestFreeNeedsRights(t *testing.T) {
+	t.Parallel()
+	server, rdb, _ := start(t)
+	o := reader(t, server)
+	lease := must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
+	o.run(t, "free", "k").want(t, exitError, "free: redis unavailable", "NOPERM")
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
