@@ -358,6 +358,22 @@ func (memoryConn) Receive(m any) error {
 	return nil
 }
 
+// A stream whose key is in its first message costs little more than its lock.
+func TestAllocationsOfAStream(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts the allocations of all goroutines
+	if suite.Race {
+		t.Skip("the race detector allocates")
+	}
+	locks, _ := adaptertest.Locker(t)
+	var handler connect.StreamingHandlerFunc = func(_ context.Context, conn connect.StreamingHandlerConn) error {
+		if err := conn.Receive(&pb.TransferRequest{}); err != nil {
+			return err
+		}
+		return conn.Send(&pb.TransferReply{})
+	}
+	locked, ctx := connectlock.Interceptor(locks, accountOf).WrapStreamingHandler(handler), t.Context()
+	adaptertest.CheckAllocations(t, locks, handler, locked, func(h connect.StreamingHandlerFunc) error { return h(ctx, memoryConn{}) })
+}
+
 // A lock that is granted after the stream has ended is freed.
 func TestLockThatComesTooLate(t *testing.T) {
 	t.Parallel()
