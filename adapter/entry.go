@@ -3,6 +3,8 @@ package adapter
 import (
 	"context"
 	"net/http"
+
+	"github.com/reqlock/reqlock/internal/bridge"
 )
 
 // An Entry is a request that has entered a middleware, which lets it run or refuses it. Lock.Enter
@@ -21,10 +23,10 @@ import (
 // has become of it, and ends its attempt by it. An Entry of no middleware is not valid. Only the
 // goroutine of the request may use it.
 type Entry struct {
-	ctx     context.Context
-	release func() // frees the locks; nil if there are none
-	wait    *waitCheck
-	pass    *pass // nil if the request is in no Exchange
+	ctx  context.Context
+	held bridge.Held // nil if there are no locks
+	wait *waitCheck
+	pass *pass // nil if the request is in no Exchange
 
 	mistakes *mistakeCheck // of the middleware
 }
@@ -36,7 +38,7 @@ func (e Entry) Context() context.Context { return e.ctx }
 // the body is checked: if the wait of the middleware is not shorter than the ReadTimeout of the
 // server, the observers get one core.Warned event.
 func (e Entry) Request(r *http.Request) *http.Request {
-	if e.release == nil && e.pass == nil { // it has the same context
+	if e.held == nil && e.pass == nil { // it has the same context
 		return r
 	}
 	if e.wait != nil {
@@ -55,8 +57,8 @@ func (e Entry) Returned() {
 
 // Leave frees the locks. The middleware calls it in each case. Further calls do nothing.
 func (e Entry) Leave() {
-	if e.release != nil {
-		e.release()
+	if e.held != nil {
+		e.held.Release()
 	}
 	e.pass.finish()
 }

@@ -43,11 +43,11 @@ type LateStream[R any] struct {
 }
 
 // Late begins a LateStream of the method "/pkg.Service/Method", with the context of the stream. refuse
-// returns the error for the client of a call that the Lock refuses because of err. The adapter calls
-// Leave at the end.
-func (m *Lock[R]) Late(ctx context.Context, rpc RPC[R], method string, refuse func(call R, err error) error) *LateStream[R] {
+// returns the error for the client of a call that the Lock refuses because of err. The adapter keeps the
+// LateStream in its stream, and does not copy it then. It calls Leave at the end.
+func (m *Lock[R]) Late(ctx context.Context, rpc RPC[R], method string, refuse func(call R, err error) error) LateStream[R] {
 	inner, cancel := context.WithCancelCause(ctx)
-	return &LateStream[R]{lock: m, rpc: rpc, method: method, refuse: refuse, ctx: lateContext{Context: inner, cancel: cancel}}
+	return LateStream[R]{lock: m, rpc: rpc, method: method, refuse: refuse, ctx: lateContext{Context: inner, cancel: cancel}}
 }
 
 // Context returns the context for the handler. It is the same before and after the stream has entered

@@ -77,13 +77,13 @@ func (m *Lock[R]) Enter(ctx context.Context, r R) (Entry, error) {
 func (m *Lock[R]) EnterUnless(ctx context.Context, r R, drop *bool) (entry Entry, entered bool, err error) {
 	m.wait.check(ctx)
 	entry = Entry{wait: m.wait, pass: newPass(ctx, m.isRPC), mistakes: m.mistakes}
-	entry.ctx, entry.release, err = m.bound.Enter(entry.pass.within(ctx), r, drop)
+	entry.ctx, entry.held, err = m.bound.Enter(entry.pass.within(ctx), r, drop)
 	switch {
 	case err != nil:
 		m.mistakes.check(err)
-		entry.release = nil
+		entry.held = nil
 		entry.pass.refuseBecauseOf(err)
-	case entry.release == nil:
+	case entry.held == nil:
 		entry.pass.leave()
 		return Entry{}, false, nil
 	default:

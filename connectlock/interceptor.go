@@ -84,17 +84,17 @@ func (i *locking) WrapStreamingClient(next connect.StreamingClientFunc) connect.
 // WrapStreamingHandler runs the streams of a handler under their locks.
 func (i *locking) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		if adapter.IsLate(ctx) { // the outer interceptor takes its lock first
-			return i.late(ctx, conn, next)
-		}
 		opening := NewCall(ctx, conn.Spec(), conn.Peer(), conn.RequestHeader(), nil)
 		opening.opening = true
+		if adapter.IsLate(ctx) { // the outer interceptor takes its lock first
+			return i.late(opening, conn, next)
+		}
 		entry, entered, err := i.lock.EnterUnless(ctx, opening, &opening.needsMessage)
 		switch {
 		case err != nil:
 			return i.refuse(entry, opening, err)
 		case !entered:
-			return i.late(ctx, conn, next) // reads the key again, with the first message
+			return i.late(opening, conn, next) // reads the key again, with the first message
 		}
 		defer entry.Leave()
 		return i.rpc.Returned(entry, next(entry.Context(), conn)) //nolint:contextcheck // derived from ctx

@@ -1,7 +1,6 @@
 package connectlock
 
 import (
-	"context"
 	"errors"
 	"io"
 
@@ -13,14 +12,15 @@ import (
 // A stream takes its lock when the handler receives the first message. Nothing is sent before that.
 type stream struct {
 	connect.StreamingHandlerConn
-	late *adapter.LateStream[*Call]
+	late adapter.LateStream[*Call]
+	call *Call
 }
 
-// late runs a stream that takes its lock with the first message.
-func (i *locking) late(ctx context.Context, conn connect.StreamingHandlerConn, next connect.StreamingHandlerFunc) error {
-	s := &stream{conn, i.lock.Late(ctx, i.rpc, conn.Spec().Procedure, i.refused)}
+// late runs a stream that takes its lock with the first message of the call.
+func (i *locking) late(call *Call, conn connect.StreamingHandlerConn, next connect.StreamingHandlerFunc) error {
+	s := &stream{conn, i.lock.Late(call.ctx, i.rpc, call.procedure(), i.refused), call}
 	defer s.late.Leave()
-	return s.late.Returned(next(s.late.Context(), s)) //nolint:contextcheck // derived from ctx
+	return s.late.Returned(next(s.late.Context(), s))
 }
 
 // Receive receives a message, and takes the lock with the first one.
@@ -36,8 +36,8 @@ func (s *stream) Receive(m any) error {
 	if err != nil {
 		m = nil
 	}
-	call := NewCall(s.late.CallContext(), s.Spec(), s.Peer(), s.RequestHeader(), m)
-	if refusal := s.late.Enter(call); refusal != nil {
+	s.call.ctx, s.call.message, s.call.opening = s.late.CallContext(), m, false
+	if refusal := s.late.Enter(s.call); refusal != nil {
 		return refusal
 	}
 	return err

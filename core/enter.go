@@ -33,34 +33,37 @@ import (
 // locked. Enter panics for the zero Key.
 func Enter[R any](ctx context.Context, l *Locker, r R, key Key[R]) (locked context.Context, release func(), err error) {
 	must(key.node.About != nil, "Enter needs a key")
-	return enterUnless(ctx, l, r, key, nil)
+	locked, held, err := enterUnless(ctx, l, r, key, nil)
+	return locked, held.Release, err
 }
 
 // enterUnless is Enter, unless drop is not nil and true after the keys were read: then it takes no lock, reports
-// nothing, and returns a nil release.
-func enterUnless[R any](ctx context.Context, l *Locker, r R, key Key[R], drop *bool) (context.Context, func(), error) {
+// nothing, and returns a nil bridge.Held.
+func enterUnless[R any](ctx context.Context, l *Locker, r R, key Key[R], drop *bool) (context.Context, bridge.Held, error) {
 	var few [4]lockKey // avoids an allocation for most requests
-	keys, unread, err := readKeys(l, key.node, few[:0], r)
+	keys, unread, err := readKeys(l, key.node, few[:0], r, drop)
 	switch {
 	case drop != nil && *drop:
 		return ctx, nil, nil
 	case err != nil:
 		err = l.ofRequest(err, false)
 		l.observeUnread(ctx, unread, false, err)
-		return ctx, nothing, err
+		return ctx, noLocks{}, err
 	}
-	locked, release, err := l.enter(ctx, keys)
-	return locked, release, l.ofRequest(err, false)
+	locked, held, err := l.enter(ctx, keys)
+	return locked, held, l.ofRequest(err, false)
 }
 
 // readKeys reads the keys of a request, and adds them to keys. A key that takes no lock is a zero
 // lockKey. The error refuses the request. unread is the key that has the error, with its name alone.
-func readKeys[R any](l *Locker, node bridge.Node[R], keys []lockKey, r R) (read []lockKey, unread lockKey, err error) {
+// drop is that of enterUnless.
+func readKeys[R any](l *Locker, node bridge.Node[R], keys []lockKey, r R, drop *bool) (read []lockKey, unread lockKey, err error) {
 	unread.Name = nameOfUnread(node.About)
 	if node.About.NeedsWait && l.waitOr(0) == 0 {
 		return nil, unread, asKeyError(errNeedWait)
 	}
 	env := l.env()
+	env.Drop = drop
 	all := node.All
 	if all == nil {
 		read, err = readKey(node, env, keys, r)
@@ -90,23 +93,32 @@ func readKey[R any](node bridge.Node[R], env bridge.Env, keys []lockKey, r R) ([
 }
 
 // enter takes the locks of the keys. A zero lockKey takes no lock.
-func (l *Locker) enter(ctx context.Context, keys []lockKey) (locked context.Context, release func(), err error) {
+func (l *Locker) enter(ctx context.Context, keys []lockKey) (locked context.Context, held bridge.Held, err error) {
 	if !slices.ContainsFunc(keys, func(k lockKey) bool { return k.Raw != "" }) {
-		return &unlockedContext{ctx, len(keys)}, nothing, nil
+		return &unlockedContext{ctx, len(keys)}, noLocks{}, nil
 	}
 	all, err := acquireAll(ctx, l, keys, l.waitOr(0))
 	if err != nil {
 		if l.mayRunUnlocked(err) {
 			observeUnlocked(ctx, l, keys, err)
-			return &unlockedContext{ctx, len(keys)}, nothing, nil
+			return &unlockedContext{ctx, len(keys)}, noLocks{}, nil
 		}
-		return ctx, nothing, err
+		return ctx, noLocks{}, err
 	}
-	return all.ctx, func() { _ = all.end() }, nil
+	return all.ctx, (*locksOfRequest)(all), nil
 }
+
+// locksOfRequest is the LeaseSet of a request as a bridge.Held, which needs no memory of its own.
+type locksOfRequest LeaseSet
+
+// Release releases the locks.
+func (s *locksOfRequest) Release() { _ = (*LeaseSet)(s).end() }
+
+// noLocks are the locks of a request that has none.
+type noLocks struct{}
+
+// Release does nothing.
+func (noLocks) Release() {}
 
 // errNeedWait refuses a key of SharedWhen.
 var errNeedWait = errors.New("SharedWhen needs WithWait above 0: without it, reads can refuse a write for ever")
-
-// nothing is the release function where no lock was taken.
-func nothing() {}

@@ -46,7 +46,7 @@ func (k Key[R]) about() *bridge.About { return k.node.About }
 // bind returns the bridge.Bound of the key.
 func (k Key[R]) bind(l *Locker) any {
 	return &bridge.Bound[R]{
-		Enter: func(ctx context.Context, r R, drop *bool) (context.Context, func(), error) {
+		Enter: func(ctx context.Context, r R, drop *bool) (context.Context, bridge.Held, error) {
 			return enterUnless(ctx, l, r, k, drop)
 		},
 		ReadOne: func(ctx context.Context, r R, name string) (lockKey, error) {

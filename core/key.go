@@ -96,13 +96,16 @@ func (k Key[R]) String() string {
 	return k.node.About.Text
 }
 
-// readNode reads the key of one request. Its errors are described.
+// readNode reads the key of one request. Its errors are described, unless they are ignored.
 func readNode[R any](node bridge.Node[R], env bridge.Env, r R) (lockKey, error) {
 	key, err := node.Read(env, r)
-	if err != nil {
-		return lockKey{}, described(err, node.About)
+	switch {
+	case err == nil:
+		return key, nil
+	case env.Drop != nil && *env.Drop:
+		return lockKey{}, err
 	}
-	return key, nil
+	return lockKey{}, described(err, node.About)
 }
 
 // each changes each of the keys: the one key, or those of All. It panics for the zero Key.

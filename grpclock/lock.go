@@ -76,16 +76,16 @@ func StreamServerInterceptor(l *core.Locker, key Key, opts ...core.Option) grpc.
 func (c *config) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	c.warnOfUnlocked()
 	ctx := ss.Context()
-	if adapter.IsLate(ctx) { // the outer interceptor takes its lock first
-		return c.late(srv, ss, info, handler)
-	}
 	opening := newOpening(ctx, info.FullMethod)
+	if adapter.IsLate(ctx) { // the outer interceptor takes its lock first
+		return c.late(srv, ss, opening, handler)
+	}
 	entry, entered, err := c.lock.EnterUnless(ctx, opening, &opening.needsMessage)
 	switch {
 	case err != nil:
 		return c.refuse(ctx, entry, opening, err)
 	case !entered:
-		return c.late(srv, ss, info, handler) // reads the key again, with the first message
+		return c.late(srv, ss, opening, handler) // reads the key again, with the first message
 	}
 	defer entry.Leave()
 	err = c.rpc.Returned(entry, handler(srv, &lockedStream{ss, entry.Context()}))

@@ -16,16 +16,16 @@ import (
 // sent before that.
 type stream struct {
 	grpc.ServerStream
-	late   *adapter.LateStream[*Call]
-	method string
+	late adapter.LateStream[*Call]
+	call *Call
 
 	mu     sync.Mutex
 	header metadata.MD // set before the lock was taken
 }
 
-// late runs a stream that takes its lock with the first message.
-func (c *config) late(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	s := &stream{ServerStream: ss, late: c.lock.Late(ss.Context(), c.rpc, info.FullMethod, c.refused), method: info.FullMethod}
+// late runs a stream that takes its lock with the first message of the call.
+func (c *config) late(srv any, ss grpc.ServerStream, call *Call, handler grpc.StreamHandler) error {
+	s := &stream{ServerStream: ss, late: c.lock.Late(call.ctx, c.rpc, call.method, c.refused), call: call}
 	defer s.late.Leave()
 	err := s.late.Returned(handler(srv, s))
 	if !adapter.IsLate(ss.Context()) { // otherwise the outer interceptor decides how the stream ends
@@ -51,7 +51,8 @@ func (s *stream) RecvMsg(m any) error {
 	if err != nil {
 		m = nil
 	}
-	if refusal := s.late.Enter(NewCall(s.late.CallContext(), s.method, m)); refusal != nil {
+	s.call.ctx, s.call.message, s.call.opening = s.late.CallContext(), m, false
+	if refusal := s.late.Enter(s.call); refusal != nil {
 		return refusal
 	}
 	s.mu.Lock()

@@ -18,6 +18,7 @@ const DefaultMaxBody int64 = 1 << 20
 // An Env is what reading a key needs beside the request.
 type Env struct {
 	MaxBody int64 // of core.WithMaxBody
+	Drop    *bool // true if the request ignores the key and its error; nil counts as false
 }
 
 // A RequestKey is the inside of a core.RequestKey.
@@ -43,11 +44,14 @@ type About struct {
 	Names      []string // that its events may have: "" for none
 }
 
+// Held are the locks of a request: see core.Enter. A function would need memory for each request.
+type Held interface{ Release() }
+
 // A Bound is a core.Key with the core.Locker of its middleware.
 type Bound[R any] struct {
 	// Enter is core.Enter, unless drop is true after the keys were read: then it takes no lock,
-	// reports nothing, and returns a nil release.
-	Enter func(ctx context.Context, r R, drop *bool) (locked context.Context, release func(), err error)
+	// reports nothing, and returns a nil Held.
+	Enter func(ctx context.Context, r R, drop *bool) (locked context.Context, held Held, err error)
 	// ReadOne reads the key of an idempotent request. An error is reported. name is the name of the
 	// key unless Named has set one.
 	ReadOne func(ctx context.Context, r R, name string) (RequestKey, error)
