@@ -47,13 +47,17 @@ func TestIdempotentRegistrationPanics(t *testing.T) {
 	}
 }
 
-// In app.Use and in groups, Fiber has not matched a route, so all routes would share their keys.
+// In app.Use and in groups, Fiber does not know the route yet, so all routes would share their keys.
 func TestIdempotentIsRefusedWithoutARoute(t *testing.T) {
 	t.Parallel()
 	for name, register := range map[string]func(app *fiber.App, once fiber.Handler){
 		"Use":         func(app *fiber.App, once fiber.Handler) { app.Use(once) },
 		"Use, a path": func(app *fiber.App, once fiber.Handler) { app.Use("/payments", once) },
 		"Group":       func(app *fiber.App, once fiber.Handler) { app.Group("/payments", once) },
+		"Group, behind a route that goes on": func(app *fiber.App, once fiber.Handler) {
+			app.All("/*", func(c fiber.Ctx) error { return c.Next() })
+			app.Group("/payments", once)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,21 +214,32 @@ func TestRecoverAfterIdempotent(t *testing.T) {
 	}
 }
 
-// An answer without a body has no Content-Type, and fasthttp corrects a wrong Content-Length. The replay is
-// the same.
+// An answer without a body has the Content-Type that the handler has set, or none, and fasthttp corrects a
+// wrong Content-Length. The replay is the same.
 func TestHeadersThatFasthttpSets(t *testing.T) {
 	t.Parallel()
-	for body, contentType := range map[string]string{"": "", "paid": "text/plain; charset=utf-8"} {
+	const text = fiber.MIMETextPlainCharsetUTF8
+	for _, test := range []struct {
+		status          int
+		set, body, want string
+	}{
+		{http.StatusCreated, "", "", ""},
+		{http.StatusCreated, "", "paid", text},
+		{http.StatusCreated, text, "", text},
+		{http.StatusNoContent, "", "dropped", ""},
+		{http.StatusNoContent, text, "dropped", text},
+	} {
 		app := fiber.New()
 		app.Post("/", fiberlock.Idempotent(locktest.New(t).Locker, byKey), func(c fiber.Ctx) error {
 			c.Set("Content-Length", "9")
-			return c.Status(http.StatusCreated).SendString(body)
+			c.Set("Content-Type", test.set)
+			return c.Status(test.status).SendString(test.body)
 		})
 		url, client := listen(t, app), newClient(t)
 		for range 2 {
 			w := send(t, client, newRequest(t, http.MethodPost, url, "", "Idempotency-Key: k"))
-			if header := w.Header().Get("Content-Type"); w.Code != http.StatusCreated || header != contentType || w.Body.String() != body {
-				t.Errorf("%d %q %s", w.Code, header, w.Body)
+			if header := w.Header().Get("Content-Type"); w.Code != test.status || header != test.want || test.body != "dropped" && w.Body.String() != test.body {
+				t.Errorf("%+v: %d %q %s", test, w.Code, header, w.Body)
 			}
 		}
 	}

@@ -57,3 +57,32 @@ func TestTimeoutLeavesTheOutcomeUnknown(t *testing.T) {
 		})
 	}
 }
+
+// After a timeout middleware has answered, other goroutines may use c: neither its answer nor its context
+// is changed.
+func TestTheAnswerOfATimeoutIsKept(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t).Locker
+	for name, test := range map[string]struct {
+		middleware fiber.Handler
+		err        error
+	}{
+		"an unknown outcome": {fiberlock.Idempotent(locks, byKey), nil},
+		"a lost lock":        {fiberlock.Middleware(locks, literal), core.ErrLost},
+	} {
+		app := fiber.New()
+		app.Post("/", func(c fiber.Ctx) error {
+			err := c.Next()
+			_, leased := core.LeaseFromContext(c)
+			if answer := c.Response(); answer.StatusCode() != http.StatusRequestTimeout || string(answer.Body()) != "too slow" || !leased {
+				t.Errorf("%s: %d %s, with the lease: %v", name, answer.StatusCode(), answer.Body(), leased)
+			}
+			return err
+		}, test.middleware, func(c fiber.Ctx) error {
+			_ = c.Status(http.StatusRequestTimeout).SendString("too slow")
+			c.Abandon()
+			return test.err
+		})
+		adaptertest.Pay(t, handlerOf(app), "/", "k", "")
+	}
+}
