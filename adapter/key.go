@@ -41,7 +41,8 @@ func ConvertError[R any](key core.Key[R], convert func(error) error) core.Key[R]
 }
 
 // Cloned returns a key whose text shares no memory with the request, for a framework that uses the
-// memory of a request again. Such an adapter clones each key that its middlewares get.
+// memory of a request again. Such an adapter clones the key of each lock. Of the key of an idempotent
+// request, only a digest is kept.
 func Cloned[R any](key core.Key[R]) core.Key[R] {
 	return keyOf(withRead(nodeOf(key), func(got bridge.RequestKey, err error) (bridge.RequestKey, error) {
 		got.Raw, got.Name = strings.Clone(got.Raw), strings.Clone(got.Name)

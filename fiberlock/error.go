@@ -70,7 +70,7 @@ func WriteError(c fiber.Ctx, err error) error {
 func (h handler) refuse(c fiber.Ctx, err error, entry adapter.Entry) error {
 	refusal, answer := adapter.RefusalOf(err), keyError(err)
 	switch {
-	case isAbandoned(c):
+	case c.IsAbandoned():
 		answer = err
 	case h != nil:
 		c.Status(refusal.HTTP) // of a body without a status
@@ -108,7 +108,7 @@ func returned(c fiber.Ctx, answer, err error, entry adapter.Entry) error {
 		answer = &refused{shown, answer}
 	}
 	isOurs = isOurs || shown != nil && errors.Is(err, answer) // of the key
-	if isOurs && !isAbandoned(c) {
+	if isOurs && !c.IsAbandoned() {
 		w := newWriter(c)
 		adapter.SetRefusalHeader(w.header, adapter.RefusalOf(err))
 		w.WriteHeader(shown.Code)

@@ -3,6 +3,8 @@ package fiberlock
 import (
 	"context"
 	"net/http"
+	"slices"
+	"sync"
 
 	"github.com/gofiber/fiber/v3"
 
@@ -45,11 +47,12 @@ import (
 // (core.WithFailOpen), shares its locks (core.WithPermits and core.WithShared) or is from
 // core.NewQuorum. The middleware is safe for concurrent use.
 func Idempotent(l *core.Locker, key Key, opts ...core.Option) fiber.Handler {
-	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", l, adapter.Cloned(key), accessors(), opts))
+	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", l, key, accessors(), opts))
 	onError, _ := errorHandler.Value(once.Locker())
+	var known routes
 
 	return func(c fiber.Ctx) error {
-		if !c.Matched() {
+		if !known.have(c) {
 			adapter.Warn(once.Locker(), misplaced{c.FullPath()}, errMisplaced)
 			return WriteError(c, errMisplaced)
 		}
@@ -78,6 +81,25 @@ type misplaced struct{ path string }
 var errMisplaced = self.Errorf("Idempotent stands in app.Use or a group, where Fiber does not know the route yet: " +
 	"give it to the route, as in app.Post(path, fiberlock.Idempotent(...), handler)")
 
+// routes tells the routes of an application from app.Use and groups: c.Matched is true behind a route that
+// goes on. It is safe for concurrent use.
+type routes struct{ known sync.Map } // the keys are the first handlers
+
+// have reports whether the running handler belongs to a route.
+func (r *routes) have(c fiber.Ctx) bool {
+	handlers := c.Route().Handlers
+	if len(handlers) == 0 { // c is not of a server
+		return false
+	}
+	first := &handlers[0] // which copies of a route share
+	is, known := r.known.Load(first)
+	if !known {
+		is = slices.ContainsFunc(c.App().GetRoutes(true), func(route fiber.Route) bool { return &route.Handlers[0] == first })
+		r.known.Store(first, is)
+	}
+	return is == true
+}
+
 // accessors returns how the requests are read.
 func accessors() adapter.Accessors[fiber.Ctx] {
 	return adapter.Accessors[fiber.Ctx]{
@@ -97,7 +119,7 @@ func run(c fiber.Ctx, entry adapter.Entry, exchange *adapter.Exchange) (left, re
 	outer, status, header := c.Context(), c.Response().StatusCode(), headerOf(c)
 	answered := false
 	defer func() {
-		if !answered && !isAbandoned(c) {
+		if !answered && !c.IsAbandoned() {
 			setAnswer(c, status, header)
 		}
 	}()
@@ -105,7 +127,7 @@ func run(c fiber.Ctx, entry adapter.Entry, exchange *adapter.Exchange) (left, re
 		returned := false
 		defer func() {
 			setContext(outer, c)
-			if !returned && !isAbandoned(c) && hasAnswer(c) {
+			if !returned && hasAnswer(c) {
 				exchange.SetStatus(c.Response().StatusCode())
 			}
 		}()
@@ -114,7 +136,7 @@ func run(c fiber.Ctx, entry adapter.Entry, exchange *adapter.Exchange) (left, re
 		returned = true
 		exchange.SetReturned(err, statusIn(err))
 		switch {
-		case isAbandoned(c): // the handlers may still run, and what c has may be of the timeout middleware
+		case c.IsAbandoned(): // the handlers may still run, and what c has may be of the timeout middleware
 			left = err
 			exchange.SetLost()
 			exchange.SetFailed(0)

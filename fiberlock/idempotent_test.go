@@ -231,7 +231,9 @@ func TestHeadersThatFasthttpSets(t *testing.T) {
 	} {
 		app := fiber.New()
 		app.Post("/", fiberlock.Idempotent(locktest.New(t).Locker, byKey), func(c fiber.Ctx) error {
-			c.Set("Content-Length", "9")
+			if test.status == http.StatusCreated {
+				c.Set("Content-Length", "9")
+			}
 			c.Set("Content-Type", test.set)
 			return c.Status(test.status).SendString(test.body)
 		})

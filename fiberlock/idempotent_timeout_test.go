@@ -62,26 +62,37 @@ func TestTimeoutLeavesTheOutcomeUnknown(t *testing.T) {
 // is changed.
 func TestTheAnswerOfATimeoutIsKept(t *testing.T) {
 	t.Parallel()
-	locks := locktest.New(t).Locker
+	locks := locktest.New(t)
+	defer locks.Hold(theKey)()
+	timeOut := func(c fiber.Ctx) {
+		_ = c.Status(http.StatusRequestTimeout).SendString("too slow")
+		c.Abandon()
+	}
 	for name, test := range map[string]struct {
 		middleware fiber.Handler
-		err        error
+		end        func() error // nil: the handler does not run
 	}{
-		"an unknown outcome": {fiberlock.Idempotent(locks, byKey), nil},
-		"a lost lock":        {fiberlock.Middleware(locks, literal), core.ErrLost},
+		"an unknown outcome": {fiberlock.Idempotent(locks.Locker, byKey), func() error { return nil }},
+		"a panic":            {fiberlock.Idempotent(locks.Locker, fiberlock.Literal("panic")), func() error { panic("crash") }},
+		"a lost lock":        {fiberlock.Middleware(locks.Locker, byKey), func() error { return core.ErrLost }},
+		"a refusal":          {fiberlock.Middleware(locks.Locker, literal), nil},
 	} {
 		app := fiber.New()
 		app.Post("/", func(c fiber.Ctx) error {
-			err := c.Next()
-			_, leased := core.LeaseFromContext(c)
-			if answer := c.Response(); answer.StatusCode() != http.StatusRequestTimeout || string(answer.Body()) != "too slow" || !leased {
-				t.Errorf("%s: %d %s, with the lease: %v", name, answer.StatusCode(), answer.Body(), leased)
+			defer func() {
+				_ = recover()
+				_, leased := core.LeaseFromContext(c)
+				if answer := c.Response(); answer.StatusCode() != http.StatusRequestTimeout || string(answer.Body()) != "too slow" || leased != (test.end != nil) {
+					t.Errorf("%s: %d %s, with a lease: %v", name, answer.StatusCode(), answer.Body(), leased)
+				}
+			}()
+			if test.end == nil {
+				timeOut(c)
 			}
-			return err
+			return c.Next()
 		}, test.middleware, func(c fiber.Ctx) error {
-			_ = c.Status(http.StatusRequestTimeout).SendString("too slow")
-			c.Abandon()
-			return test.err
+			timeOut(c)
+			return test.end()
 		})
 		adaptertest.Pay(t, handlerOf(app), "/", "k", "")
 	}

@@ -17,8 +17,8 @@ import (
 //
 //	fiberlock.Params("id").Named("account")
 //
-// A middleware copies the text of each key, because Fiber uses the memory of a request again. So a
-// function of core.KeyOf may return c.Get and the like. Exception: what Key.Read returns, as in a
+// Middleware copies the text of each key, because Fiber uses the memory of a request again, and Idempotent
+// keeps only a digest. So a function of core.KeyOf may return c.Get and the like. Exception: what Key.Read returns, as in a
 // test, is valid only within the handler.
 type Key = core.Key[fiber.Ctx]
 

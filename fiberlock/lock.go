@@ -61,7 +61,7 @@ func serve(c fiber.Ctx, entry adapter.Entry) error {
 // lossOf is adapter.LossOf for handlers that have given no answer and no status. err is what they have
 // returned.
 func lossOf(ctx context.Context, c fiber.Ctx, err error) error {
-	if isAbandoned(c) || statusIn(err) != 0 || err == nil && hasAnswer(c) {
+	if c.IsAbandoned() || statusIn(err) != 0 || err == nil && hasAnswer(c) {
 		return nil
 	}
 	return adapter.LossOf(ctx, err)
@@ -73,7 +73,7 @@ type contextKey struct{}
 // setContext sets the context of a request. After the lock, c must not have a context that ended with
 // the lease.
 func setContext(ctx context.Context, c fiber.Ctx) {
-	if !isAbandoned(c) {
+	if !c.IsAbandoned() {
 		c.SetContext(ctx)
 		c.RequestCtx().SetUserValue(contextKey{}, ctx) // as c.Locals, which allocates
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
 )
 
 // A writer is an http.ResponseWriter on the answer of a request, by which package adapter replays and
@@ -36,17 +37,17 @@ func (unsent) Write(p []byte) (int, error) { return len(p), nil }
 // WriteHeader does nothing.
 func (unsent) WriteHeader(int) {}
 
-// headerOf returns a copy of the header of the answer, without what Fiber sets when it sends the
+// headerOf returns a copy of the header of the answer, without what fasthttp sets when it sends the
 // answer: the length, and the type of an answer that has none.
 func headerOf(c fiber.Ctx) http.Header {
+	var own fasthttp.ResponseHeader
+	c.Response().Header.CopyTo(&own)
+	own.SetNoDefaultContentType(true)
 	header := http.Header{}
-	for name, value := range c.Response().Header.All() {
+	for name, value := range own.All() {
 		header.Add(string(name), string(value))
 	}
 	header.Del(fiber.HeaderContentLength)
-	if len(bodyOf(c)) == 0 && header.Get(fiber.HeaderContentType) == fiber.MIMETextPlainCharsetUTF8 {
-		header.Del(fiber.HeaderContentType) // the default
-	}
 	return header
 }
 
@@ -84,11 +85,4 @@ func isSentLater(c fiber.Ctx) bool { return c.Response().IsBodyStream() || c.Req
 // hasAnswer reports whether the handler has given an answer: Fiber would not send an empty 200.
 func hasAnswer(c fiber.Ctx) bool {
 	return c.Response().StatusCode() != fiber.StatusOK || len(bodyOf(c)) > 0 || isSentLater(c)
-}
-
-// isAbandoned reports whether a timeout middleware has answered, so that the answer in c is not sent,
-// and other goroutines may use c.
-func isAbandoned(c fiber.Ctx) bool {
-	abandoned, can := c.(interface{ IsAbandoned() bool })
-	return can && abandoned.IsAbandoned()
 }

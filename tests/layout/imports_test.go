@@ -53,7 +53,7 @@ var layers = map[string]string{
 	"ginlock":     "gin net/http core adapter nethttplock",
 	"echolock":    "echo net/http core adapter nethttplock",
 	"echov5lock":  "echov5 net/http core adapter nethttplock",
-	"fiberlock":   "fiber net/http core adapter",
+	"fiberlock":   "fiber github.com/valyala/fasthttp net/http core adapter",
 	"grpclock":    "grpc rpc protobuf core adapter protomsg",
 	"protolock":   "grpc protobuf core adapter grpclock protomsg",
 	"connectlock": "connect net/http rpc protobuf core adapter protomsg",
