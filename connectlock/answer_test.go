@@ -169,6 +169,7 @@ var answers = map[string]struct {
 		info, _ := connect.CallInfoForHandlerContext(ctx)
 		info.ResponseHeader().Set("X-Number", "6")
 		info.ResponseTrailer().Set("X-Cost", "two")
+		info.ResponseTrailer().Set("X-Number", "9")
 		return nil, withDetails()
 	}, want: "two"},
 	"an error that is wrapped": {reply: func(context.Context) (transferReply, error) {
@@ -191,16 +192,16 @@ var answers = map[string]struct {
 		},
 		want: "slow: context deadline exceeded",
 	},
-	"a timeout of a connection, stored on purpose": {reply: func(ctx context.Context) (transferReply, error) {
-		attempt, _ := core.AttemptFromContext(ctx)
-		attempt.Decide(core.EndCommit)
-		return nil, fmt.Errorf("slow: %w", os.ErrDeadlineExceeded)
-	}, want: "slow: i/o timeout"},
-	"a connection that was reset, stored on purpose": {reply: func(ctx context.Context) (transferReply, error) {
-		attempt, _ := core.AttemptFromContext(ctx)
-		attempt.Decide(core.EndCommit)
-		return nil, fmt.Errorf("broken: %w", syscall.ECONNRESET)
-	}, want: "broken: connection reset by peer"},
+	"a timeout of a connection, stored on purpose": {
+		opts:  []core.Option{connectlock.WithStored(func(c connect.Code) bool { return c == connect.CodeDeadlineExceeded })},
+		reply: func(context.Context) (transferReply, error) { return nil, fmt.Errorf("slow: %w", os.ErrDeadlineExceeded) },
+		want:  "slow: i/o timeout",
+	},
+	"a connection that was reset, stored on purpose": {
+		opts:  []core.Option{connectlock.WithStored(func(c connect.Code) bool { return c == connect.CodeCanceled })},
+		reply: func(context.Context) (transferReply, error) { return nil, fmt.Errorf("broken: %w", syscall.ECONNRESET) },
+		want:  "broken: connection reset by peer",
+	},
 	"a client that has gone, stored on purpose": {
 		opts:  []core.Option{connectlock.WithStored(func(c connect.Code) bool { return c == connect.CodeCanceled })},
 		reply: func(context.Context) (transferReply, error) { return nil, context.Canceled },
