@@ -36,7 +36,7 @@ func NewIdempotentRPC[R any](
 	if err != nil {
 		return nil, err
 	}
-	if name := missingIn(rpc, "Stored", "Unknown"); name != "" {
+	if name := missingIn(rpc, "Implied", "Stored", "Unknown"); name != "" {
 		return nil, n.Errorf("%s needs the function %s of its RPC", middleware, name)
 	}
 	set := bridge.SettingsOf(l)

@@ -10,7 +10,7 @@ import (
 )
 
 // An RPC says how an adapter reads the calls of its RPC framework, and how the framework sends
-// errors. Each function is required, except the last two, and must be safe for concurrent use.
+// errors. Each function is required, except the last three, and must be safe for concurrent use.
 type RPC[R any] struct {
 	// Method returns the full method of a call: "/pkg.Service/Method".
 	Method func(R) string
@@ -29,6 +29,10 @@ type RPC[R any] struct {
 	// Refuse returns the error for the client of a call that core refuses because of why. It wraps
 	// cause.
 	Refuse func(why, cause error) error
+
+	// Implied returns the code with which the framework sends an error in whose tree no error has a
+	// code. nil is that of gRPC: CANCELED and DEADLINE_EXCEEDED for the end of a context, else UNKNOWN.
+	Implied func(err error) (code uint32)
 
 	// Stored and Unknown return the functions of the adapter's own options that a Locker has: which
 	// codes are stored, and which failures leave the outcome unknown. nil is the default, in both places:
@@ -117,6 +121,8 @@ func (x RPC[R]) codeOf(err error) uint32 {
 	switch {
 	case err == nil:
 		return rpcOK
+	case x.Implied != nil:
+		return x.Implied(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return rpcDeadlineExceeded
 	case errors.Is(err, context.Canceled):

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"connectrpc.com/connect"
@@ -38,7 +37,8 @@ const (
 	// replayedMark is the header that marks a replay.
 	replayedMark = "Idempotent-Replayed"
 	// metaMark is the trailer in a stored answer that names the other trailers that are the metadata of
-	// an error. The Connect protocol sends that as headers. The prefix is reserved for Connect.
+	// an error: once for each of the last values of a trailer. The Connect protocol sends metadata as
+	// headers. The prefix is reserved for Connect.
 	metaMark = "Connect-Error-Meta"
 	// replacedMark, in the header or the trailer of a stored answer, names what the handler has
 	// replaced there: a value that an interceptor outside sets is not sent in a replay.
@@ -79,9 +79,9 @@ func added(before, after http.Header) http.Header {
 	return more
 }
 
-// merge adds values of a name.
+// merge adds values of a name, in its canonical form.
 func merge(into http.Header, name string, values []string) {
-	if len(values) > 0 {
+	if name = http.CanonicalHeaderKey(name); len(values) > 0 {
 		into[name] = append(into[name], values...)
 	}
 }
@@ -102,7 +102,7 @@ func answerOf(reply connect.AnyResponse, err error, beside side) (a adapter.RPCA
 		}
 		for name, values := range e.Meta() {
 			merge(trailer, name, values)
-			merge(trailer, metaMark, []string{name})
+			merge(trailer, metaMark, slices.Repeat([]string{name}, len(values)))
 		}
 		slices.Sort(trailer[metaMark])
 		return a, true
@@ -181,11 +181,15 @@ func errorOfReplay(ctx context.Context, stored adapter.RPCAnswer) error {
 		addDetail(e, &anypb.Any{TypeUrl: detail.Type, Value: detail.Value})
 	}
 	header, trailer := canonical(stored.Header), canonical(stored.Trailer)
-	for _, name := range trailer[metaMark] {
-		merge(e.Meta(), name, trailer[http.CanonicalHeaderKey(name)])
-		trailer.Del(name)
-	}
+	marks := trailer[metaMark]
 	trailer.Del(metaMark)
+	for _, name := range slices.Backward(marks) {
+		name = http.CanonicalHeaderKey(name)
+		if last := len(trailer[name]) - 1; last >= 0 { // otherwise it is never replayed
+			e.Meta()[name] = slices.Insert(e.Meta()[name], 0, trailer[name][last])
+			trailer[name] = trailer[name][:last]
+		}
+	}
 	if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
 		put(info.ResponseHeader(), header)
 		put(info.ResponseTrailer(), trailer)
@@ -198,7 +202,7 @@ func errorOfReplay(ctx context.Context, stored adapter.RPCAnswer) error {
 func canonical(stored map[string][]string) http.Header {
 	header := make(http.Header)
 	for name, values := range stored {
-		merge(header, http.CanonicalHeaderKey(strings.ToLower(name)), values)
+		merge(header, name, values)
 	}
 	return header
 }

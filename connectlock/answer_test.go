@@ -193,9 +193,11 @@ var answers = map[string]struct {
 		want: "slow: context deadline exceeded",
 	},
 	"a timeout of a connection, stored on purpose": {
-		opts:  []core.Option{connectlock.WithStored(func(c connect.Code) bool { return c == connect.CodeDeadlineExceeded })},
-		reply: func(context.Context) (transferReply, error) { return nil, fmt.Errorf("slow: %w", os.ErrDeadlineExceeded) },
-		want:  "slow: i/o timeout",
+		opts: []core.Option{connectlock.WithStored(func(c connect.Code) bool { return c == connect.CodeDeadlineExceeded })},
+		reply: func(context.Context) (transferReply, error) {
+			return nil, fmt.Errorf("slow: %w", os.ErrDeadlineExceeded)
+		},
+		want: "slow: i/o timeout",
 	},
 	"a connection that was reset, stored on purpose": {
 		opts:  []core.Option{connectlock.WithStored(func(c connect.Code) bool { return c == connect.CodeCanceled })},

@@ -1,6 +1,7 @@
 package connectlock
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -106,6 +107,7 @@ func rpc() adapter.RPC[*Call] {
 			return reasonIn(own)
 		},
 		Refuse:  func(why, cause error) error { return &refusal{ErrorOf(why), cause} },
+		Implied: func(err error) uint32 { return cmp.Or(uint32(sent(err).Code()), uint32(connect.CodeUnknown)) },
 		Stored:  storedOf,
 		Unknown: unknownOf,
 	}
