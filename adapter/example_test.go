@@ -130,7 +130,7 @@ func (p *page) WriteHeader(status int)      { p.status = status }
 func (p *page) Write(b []byte) (int, error) { p.answer = append(p.answer, b...); return len(b), nil }
 
 // Idempotent requests of a framework that keeps the answer of a handler until the handler has
-// returned. If the framework uses the memory of a request again, the adapter clones each key.
+// returned.
 func ExampleExchange_RunAnswer() {
 	locks, stop := exampleLocker()
 	defer stop()
@@ -150,7 +150,7 @@ func ExampleExchange_RunAnswer() {
 		},
 	}
 	key := core.KeyOf(func(p *page) (string, error) { return adapter.IdempotencyKey(p.header["Idempotency-Key"]) })
-	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", locks, adapter.Cloned(key), accessors, nil))
+	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", locks, key, accessors, nil))
 
 	run := func(ctx context.Context, exchange *adapter.Exchange, p *page, handler func(context.Context, *page)) error {
 		before, answered := p.answered.Clone(), false

@@ -164,9 +164,14 @@ func (x *Exchange) send() {
 func (x *Exchange) SetStatus(status int) { x.implied = status }
 
 // SetFailed reports that the handler has failed, and that an outer middleware will answer. status
-// is the status that the handler or its error has set, or 0. If the handler has answered,
-// SetFailed does nothing.
-func (x *Exchange) SetFailed(status int) { x.failed, x.left = !x.recorder.answered(), status }
+// is the status that the handler or its error has set, or 0. One below 400 counts as 0. If the handler
+// has answered, SetFailed does nothing.
+func (x *Exchange) SetFailed(status int) {
+	x.failed, x.left = !x.recorder.answered(), 0
+	if status >= http.StatusBadRequest {
+		x.left = status
+	}
+}
 
 // SetError reports an error that the handler has given to its framework. Of several errors,
 // the function of core.WithUnknown gets the last one.
@@ -176,10 +181,17 @@ func (x *Exchange) SetError(err error) {
 }
 
 // SetReturned is SetError for the error that the handler has returned, with which the framework answers
-// if nothing else has. status is the one that the error asks for, or 0.
-func (x *Exchange) SetReturned(err error, status int) {
+// if nothing else has. status is the one that the error asks for, or 0. If the handler has lost its lease,
+// SetReturned is SetLost, too. It reports whether the framework is to render the error, so that the answer
+// is stored: there is one, and it is not that of a lost lease.
+func (x *Exchange) SetReturned(err error, status int) (renders bool) {
 	x.SetError(err)
 	x.recorder.noteReturned(err, status)
+	isLost := err != nil && LossOf(&x.pass, err, status) != nil
+	if isLost {
+		x.SetLost()
+	}
+	return err != nil && !isLost
 }
 
 // NoteTimeout is SetError for an error of which core.WithUnknown gets another one, such as the

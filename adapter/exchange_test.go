@@ -62,6 +62,7 @@ func TestAnswerDecidesHowAnAttemptEnds(t *testing.T) {
 		"a failure":                            {func(r run) { r.x.SetFailed(0) }, outside, core.ErrOutcomeUnknown},
 		"a failure, 500":                       {func(r run) { r.x.SetFailed(500) }, outside, core.ErrOutcomeUnknown},
 		"a failure, 402":                       {func(r run) { r.x.SetFailed(402) }, outside, errRuns},
+		"a failure, 200":                       {func(r run) { r.x.SetFailed(200) }, outside, core.ErrOutcomeUnknown},
 		"a failure, EndAbort": {func(r run) {
 			r.decides(core.EndAbort)
 			r.x.SetFailed(0)

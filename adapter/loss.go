@@ -16,11 +16,13 @@ func isLoss(err error) bool {
 
 // LossOf returns the error that answers for a handler under a lock which has given no answer: its
 // lease had ended. ctx is the context of the handler, and err the error that the handler has left to
-// its framework, or nil. LossOf returns nil if the handler was not cut off, or has left an error of
-// its own.
-func LossOf(ctx context.Context, err error) error {
+// its framework, or nil. status is the one that the error asks for, or 0. LossOf returns nil if the
+// handler was not cut off, or has left an error or a status of its own.
+func LossOf(ctx context.Context, err error, status int) error {
 	ended := context.Cause(ctx)
 	switch {
+	case status != 0:
+		return nil
 	case err != nil && isLoss(err):
 		return bridge.InContext(ctx, err)
 	case ended != nil && isLoss(ended) && (err == nil || isContextEnd(err)):

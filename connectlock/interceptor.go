@@ -87,14 +87,14 @@ func (i *locking) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 		opening := NewCall(ctx, conn.Spec(), conn.Peer(), conn.RequestHeader(), nil)
 		opening.opening = true
 		if adapter.IsLate(ctx) { // the outer interceptor takes its lock first
-			return i.late(opening, conn, next)
+			return i.late(ctx, opening, conn, next)
 		}
 		entry, entered, err := i.lock.EnterUnless(ctx, opening, &opening.needsMessage)
 		switch {
 		case err != nil:
 			return i.refuse(entry, opening, err)
 		case !entered:
-			return i.late(opening, conn, next) // reads the key again, with the first message
+			return i.late(ctx, opening, conn, next) // reads the key again, with the first message
 		}
 		defer entry.Leave()
 		return i.rpc.Returned(entry, next(entry.Context(), conn)) //nolint:contextcheck // derived from ctx

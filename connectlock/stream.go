@@ -1,6 +1,7 @@
 package connectlock
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -17,10 +18,10 @@ type stream struct {
 }
 
 // late runs a stream that takes its lock with the first message of the call.
-func (i *locking) late(call *Call, conn connect.StreamingHandlerConn, next connect.StreamingHandlerFunc) error {
-	s := &stream{conn, i.lock.Late(call.ctx, i.rpc, call.procedure(), i.refused), call}
+func (i *locking) late(ctx context.Context, call *Call, conn connect.StreamingHandlerConn, next connect.StreamingHandlerFunc) error {
+	s := &stream{conn, i.lock.Late(ctx, i.rpc, call.procedure(), i.refused), call}
 	defer s.late.Leave()
-	return s.late.Returned(next(s.late.Context(), s))
+	return s.late.Returned(next(s.late.Context(), s)) //nolint:contextcheck // derived from ctx
 }
 
 // Receive receives a message, and takes the lock with the first one.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -39,14 +38,6 @@ func WithErrorHandler(handle func(c echo.Context, err error) error) core.Option 
 
 // errorHandler is the setting of WithErrorHandler.
 var errorHandler = adapter.NewSetting[func(c echo.Context, err error) error](self, "WithErrorHandler", adapter.ForAll)
-
-// errorHandlerOf returns the error handler of a Locker.
-func errorHandlerOf(l *core.Locker) func(c echo.Context, err error) error {
-	if handle, isSet := errorHandler.Value(l); isSet {
-		return handle
-	}
-	return WriteError
-}
 
 // A refusal is kept in the context of a refused request, for a middleware outside
 // that retries the request: if the retry runs, its answer must not contain parts of
@@ -87,11 +78,15 @@ func refuse(c echo.Context, err error, handler func(echo.Context, error) error, 
 		entry.SetAnswered(response.Status, int(response.Size))
 		return err
 	}
+	if handler == nil {
+		handler = WriteError
+	}
 	refusal := refusalOf(c) // keeps the status
 	guard := entry.Guard(response.Writer, err)
 	response.Status = guard.Status() // for a body without a status
 	answer = handle(c, err, handler, guard)
-	if isItself(answer, err) || answer == nil && !response.Committed {
+	isItself := answer == err //nolint:errorlint // not wrapped
+	if isItself || answer == nil && !response.Committed {
 		answer = WriteError(c, err)
 	}
 	entry.SetReturned(answer, statusIn(answer), errors.Is(answer, refusal.made))
@@ -108,14 +103,6 @@ func handle(c echo.Context, err error, handler func(echo.Context, error) error, 
 	answer := handler(c, err)
 	response.Committed = response.Committed || guard.Answered()
 	return answer
-}
-
-// isItself reports whether an error handler has returned err itself.
-func isItself(answer, err error) bool {
-	if !reflect.ValueOf(err).Comparable() { // == would panic
-		return reflect.TypeOf(answer) == reflect.TypeOf(err)
-	}
-	return answer == err //nolint:errorlint // the same error, not a wrapped one
 }
 
 // WriteError prepares the answer of a request that did not run, and returns an

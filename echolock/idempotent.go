@@ -1,7 +1,6 @@
 package echolock
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
@@ -46,7 +45,7 @@ import (
 // core.NewQuorum. The middleware is safe for concurrent use.
 func Idempotent(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
 	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", l, key, accessors(), opts))
-	onError := errorHandlerOf(once.Locker())
+	onError, _ := errorHandler.Value(once.Locker())
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) (left error) {
@@ -99,18 +98,15 @@ func run(c echo.Context, exchange *adapter.Exchange, next echo.HandlerFunc) (lef
 		c.SetRequest(running)
 		response.Writer = recorder
 		err := next(c)
-		exchange.SetReturned(err, statusIn(err))
 		noteMessages(exchange, err)
-		switch {
-		case err == nil:
-		case lossOf(running.Context(), err) != nil:
-			exchange.SetLost()
-		case isContextEnd(err) && running.Context().Err() != nil:
+		switch renders := exchange.SetReturned(err, statusIn(err)); {
+		case !renders:
+		case errors.Is(err, running.Context().Err()):
 			left = err // a middleware that ends the context, such as Echo's ContextTimeout, answers
 			exchange.SetFailed(0)
 		default:
 			c.Error(err)
-			exchange.SetFailed(failureIn(err)) // no effect if the error was rendered
+			exchange.SetFailed(statusIn(err)) // no effect if the error was rendered
 		}
 		returned = true
 	})
@@ -118,11 +114,6 @@ func run(c echo.Context, exchange *adapter.Exchange, next echo.HandlerFunc) (lef
 		reset()
 	}
 	return left, refusal
-}
-
-// isContextEnd reports whether an error says that a context has ended.
-func isContextEnd(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // noteMessages reports the errors that the handler has given to its framework as the Message of an
@@ -142,15 +133,6 @@ func statusIn(err error) int {
 	var own *echo.HTTPError
 	if errors.As(err, &own) {
 		return own.Code
-	}
-	return 0
-}
-
-// failureIn returns the status of Echo's own error in err, or 0 if there is none or it is that
-// of no failure.
-func failureIn(err error) int {
-	if status := statusIn(err); status >= http.StatusBadRequest {
-		return status
 	}
 	return 0
 }

@@ -1,7 +1,6 @@
 package echolock
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -31,7 +30,7 @@ import (
 // them: see core.WithPermits. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
 	lock := adapter.Must(adapter.NewLock(self, "Middleware", l, key, opts))
-	onError := errorHandlerOf(lock.Locker())
+	onError, _ := errorHandler.Value(lock.Locker())
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -74,7 +73,7 @@ func restore(c echo.Context, r *http.Request) {
 // c.Response(), the one before the handler or another one, or to a WebSocket. Behind an
 // Idempotent, that one answers.
 func answerLoss(c echo.Context, response *echo.Response, err error, entry adapter.Entry) error {
-	loss := lossOf(entry.Context(), err)
+	loss := adapter.LossOf(entry.Context(), err, statusIn(err))
 	switch {
 	case loss == nil, response.Committed, c.Response().Committed, c.IsWebSocket():
 		return err
@@ -82,13 +81,4 @@ func answerLoss(c echo.Context, response *echo.Response, err error, entry adapte
 		return loss
 	}
 	return WriteError(c, loss)
-}
-
-// lossOf is adapter.LossOf for an error that may have a status of its own.
-func lossOf(ctx context.Context, err error) error {
-	loss := adapter.LossOf(ctx, err)
-	if loss != nil && statusIn(err) != 0 {
-		return nil
-	}
-	return loss
 }

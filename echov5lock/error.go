@@ -39,14 +39,6 @@ func WithErrorHandler(handle func(c *echo.Context, err error) error) core.Option
 // errorHandler is the setting of WithErrorHandler.
 var errorHandler = adapter.NewSetting[func(c *echo.Context, err error) error](self, "WithErrorHandler", adapter.ForAll)
 
-// errorHandlerOf returns the error handler of a Locker.
-func errorHandlerOf(l *core.Locker) func(c *echo.Context, err error) error {
-	if handle, isSet := errorHandler.Value(l); isSet {
-		return handle
-	}
-	return WriteError
-}
-
 // A refused is kept in the context of a refused request, for a middleware outside that
 // retries the request: if the retry runs, its answer must not contain parts of the refusal.
 type refused struct {
@@ -90,6 +82,9 @@ func refuse(c *echo.Context, err error, handler func(*echo.Context, error) error
 	case response.Committed:
 		entry.SetAnswered(response.Status, int(response.Size))
 		return err
+	}
+	if handler == nil {
+		handler = WriteError
 	}
 	refused := refusedOf(c) // keeps the status
 	w := response.ResponseWriter

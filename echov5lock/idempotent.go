@@ -1,7 +1,6 @@
 package echov5lock
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
@@ -43,7 +42,7 @@ import (
 // core.NewQuorum. The middleware is safe for concurrent use.
 func Idempotent(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
 	once := adapter.Must(adapter.NewIdempotentHTTP(self, "Idempotent", l, key, accessors(), opts))
-	onError := errorHandlerOf(once.Locker())
+	onError, _ := errorHandler.Value(once.Locker())
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) (left error) {
@@ -89,31 +88,15 @@ func run(c *echo.Context, exchange *adapter.Exchange, next echo.HandlerFunc) (le
 		c.SetRequest(running)
 		c.SetResponse(recorded)
 		err := next(c)
-		exchange.SetReturned(err, echo.StatusCode(err))
-		switch {
-		case err == nil:
-		case lossOf(running.Context(), err) != nil:
-			exchange.SetLost()
-		case isContextEnd(err) && running.Context().Err() != nil:
+		switch renders := exchange.SetReturned(err, echo.StatusCode(err)); {
+		case !renders:
+		case errors.Is(err, running.Context().Err()):
 			left = err // a middleware that ends the context, such as Echo's ContextTimeout, answers
 			exchange.SetFailed(0)
 		default:
 			c.Echo().HTTPErrorHandler(c, err)
-			exchange.SetFailed(failureIn(err)) // no effect if the error was rendered
+			exchange.SetFailed(echo.StatusCode(err)) // no effect if the error was rendered
 		}
 	})
 	return left, refusal
-}
-
-// isContextEnd reports whether an error says that a context has ended.
-func isContextEnd(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
-// failureIn returns the status of an error, or 0 if there is none or it is that of no failure.
-func failureIn(err error) int {
-	if status := echo.StatusCode(err); status >= http.StatusBadRequest {
-		return status
-	}
-	return 0
 }

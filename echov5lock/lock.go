@@ -1,7 +1,6 @@
 package echov5lock
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/labstack/echo/v5"
@@ -32,7 +31,7 @@ import (
 // them: see core.WithPermits. The middleware is safe for concurrent use.
 func Middleware(l *core.Locker, key Key, opts ...core.Option) echo.MiddlewareFunc {
 	lock := adapter.Must(adapter.NewLock(self, "Middleware", l, key, opts))
-	onError := errorHandlerOf(lock.Locker())
+	onError, _ := errorHandler.Value(lock.Locker())
 
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) error {
@@ -76,7 +75,7 @@ func restore(c *echo.Context, r *http.Request) {
 // c.Response(). If that is because the lock was lost, it is the error that WriteError makes of the
 // loss: Echo would send an empty 200. Behind an Idempotent, that one answers.
 func answerLoss(c *echo.Context, err error, entry adapter.Entry) error {
-	loss := lossOf(entry.Context(), err)
+	loss := adapter.LossOf(entry.Context(), err, echo.StatusCode(err))
 	switch {
 	case loss == nil:
 		return err
@@ -84,13 +83,4 @@ func answerLoss(c *echo.Context, err error, entry adapter.Entry) error {
 		return loss
 	}
 	return WriteError(c, loss)
-}
-
-// lossOf is adapter.LossOf for an error that may have a status of its own.
-func lossOf(ctx context.Context, err error) error {
-	loss := adapter.LossOf(ctx, err)
-	if loss != nil && echo.StatusCode(err) != 0 {
-		return nil
-	}
-	return loss
 }

@@ -134,19 +134,16 @@ func run(c fiber.Ctx, entry adapter.Entry, exchange *adapter.Exchange) (left, re
 		setContext(ctx, c)
 		err := c.Next()
 		returned = true
-		exchange.SetReturned(err, statusIn(err))
-		switch {
+		switch renders := exchange.SetReturned(err, statusIn(err)); {
 		case c.IsAbandoned(): // the handlers may still run, and what c has may be of the timeout middleware
 			left = err
 			exchange.SetLost()
 			exchange.SetFailed(0)
 			return adapter.HTTPAnswer{}
-		case err == nil:
-		case lossOf(ctx, c, err) != nil:
-			exchange.SetLost()
-			return adapter.HTTPAnswer{}
-		default:
+		case renders:
 			render(c, err, exchange)
+		case err != nil: // the lease is lost
+			return adapter.HTTPAnswer{}
 		}
 		return answerOf(c, exchange)
 	})
@@ -160,11 +157,7 @@ func render(c fiber.Ctx, err error, exchange *adapter.Exchange) {
 		_ = c.SendStatus(http.StatusInternalServerError) // which returns nil
 	}
 	if !hasAnswer(c) {
-		status := 0
-		if own := ownError(err); own != nil {
-			status = own.Code
-		}
-		exchange.SetFailed(status)
+		exchange.SetFailed(statusIn(err))
 	}
 }
 

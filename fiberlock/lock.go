@@ -61,10 +61,10 @@ func serve(c fiber.Ctx, entry adapter.Entry) error {
 // lossOf is adapter.LossOf for handlers that have given no answer and no status. err is what they have
 // returned.
 func lossOf(ctx context.Context, c fiber.Ctx, err error) error {
-	if c.IsAbandoned() || statusIn(err) != 0 || err == nil && hasAnswer(c) {
+	if c.IsAbandoned() || err == nil && hasAnswer(c) {
 		return nil
 	}
-	return adapter.LossOf(ctx, err)
+	return adapter.LossOf(ctx, err, statusIn(err))
 }
 
 // contextKey is the key, among the values of a fiber.Ctx, of the context of its request.

@@ -94,7 +94,7 @@ func (s state) lossOf(ctx context.Context, c *gin.Context) error {
 	if len(c.Errors) > s.failures {
 		left = c.Errors.Last().Err
 	}
-	return adapter.LossOf(ctx, left)
+	return adapter.LossOf(ctx, left, 0)
 }
 
 // answerLoss answers for handlers that have given no answer because the lock was lost. Behind an

@@ -1,7 +1,6 @@
 package errlock
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/reqlock/reqlock/adapter"
@@ -45,21 +44,8 @@ func accessors() adapter.Accessors[*http.Request] {
 // run runs the handler, and has its error answered on the recorder, so that this answer is stored too.
 func run(w http.ResponseWriter, r *http.Request, exchange *adapter.Exchange, next errmux.Handler) {
 	err := next(w, r)
-	exchange.SetReturned(err, errmux.StatusOf(err))
-	switch {
-	case err == nil:
-	case lossOf(r.Context(), err) != nil:
-		exchange.SetLost() // Run returns the refusal
-	default:
+	if exchange.SetReturned(err, errmux.StatusOf(err)) {
 		errmux.Fail(w, r, err)
 		exchange.SetFailed(errmux.StatusOf(err)) // without effect if there is an answer
 	}
-}
-
-// lossOf returns the loss of a lease because of which a handler has returned err, or nil.
-func lossOf(ctx context.Context, err error) error {
-	if err == nil || errmux.StatusOf(err) != 0 {
-		return nil // the handler has answered, or chosen its answer
-	}
-	return adapter.LossOf(ctx, err)
 }

@@ -32,9 +32,9 @@ func serve(w http.ResponseWriter, r *http.Request, entry adapter.Entry, next err
 	defer adapter.CopyForm(running, r)
 	err := next(w, running)
 	entry.Returned()
-	loss := lossOf(running.Context(), err)
+	loss := adapter.LossOf(running.Context(), err, errmux.StatusOf(err))
 	switch {
-	case loss == nil:
+	case err == nil, loss == nil: // a handler that returns nil has answered
 		return err
 	case entry.IsInside():
 		return loss
