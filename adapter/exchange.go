@@ -187,7 +187,7 @@ func (x *Exchange) SetError(err error) {
 func (x *Exchange) SetReturned(err error, status int) (renders bool) {
 	x.SetError(err)
 	x.recorder.noteReturned(err, status)
-	isLost := err != nil && LossOf(&x.pass, err, status) != nil
+	isLost := err != nil && LossOf(x.pass.Context, err, status) != nil
 	if isLost {
 		x.SetLost()
 	}
