@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofiber/fiber/v3"
 	fiberrecover "github.com/gofiber/fiber/v3/middleware/recover"
+	"github.com/valyala/fasthttp"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
@@ -77,6 +78,15 @@ func TestIdempotentIsRefusedWithoutARoute(t *testing.T) {
 				t.Errorf("warned %q", warned)
 			}
 		})
+	}
+}
+
+// In a test of a program, c may have no route at all.
+func TestIdempotentIsRefusedWithoutAServer(t *testing.T) {
+	t.Parallel()
+	c := fiber.New().AcquireCtx(&fasthttp.RequestCtx{})
+	if err := fiberlock.Idempotent(adaptertest.UnusedLocker(t), byKey)(c); err != nil || c.Response().StatusCode() != http.StatusInternalServerError {
+		t.Errorf("%v, %d", err, c.Response().StatusCode())
 	}
 }
 
