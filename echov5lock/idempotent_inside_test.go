@@ -95,7 +95,7 @@ func TestMiddlewaresInsideIdempotent(t *testing.T) {
 				refused := refusal
 				refusal = nil
 				if errors.Is(refused, errAnswered) {
-					_ = c.NoContent(http.StatusInternalServerError)
+					_ = c.String(http.StatusInternalServerError, "the key's")
 				}
 				if errors.Is(refused, core.ErrBusy) {
 					return "held", nil

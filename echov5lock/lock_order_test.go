@@ -24,7 +24,13 @@ func TestGzipOnEitherSideOfTheLock(t *testing.T) {
 	lock, zip := echov5lock.Middleware(locks.Locker, literal), middleware.Gzip()
 	for name, stack := range map[string][]echo.MiddlewareFunc{"outside": {zip, lock}, "inside": {lock, zip}} {
 		e := newEcho()
-		e.GET("/", func(c *echo.Context) error { return c.String(http.StatusOK, "hello") }, stack...)
+		e.GET("/", func(c *echo.Context) error {
+			_, flushes := c.Response().(http.Flusher)
+			if _, hijacks := c.Response().(http.Hijacker); !flushes || !hijacks {
+				t.Errorf("%s: the writer of the handler flushes: %v, hijacks: %v", name, flushes, hijacks)
+			}
+			return c.String(http.StatusOK, "hello")
+		}, stack...)
 		r := newRequest(t, http.MethodGet, "/", "")
 		r.Header.Set("Accept-Encoding", "gzip")
 		w := serve(e, r)
