@@ -6,11 +6,12 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/console"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
 )
 
-// inspected returns samples of package inspect: a lock and a record of the key.
+// inspected returns samples of packages inspect and console: a lock and a record of the key.
 func inspected(t *testing.T, key string) map[string][]any {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
@@ -44,10 +45,17 @@ func inspected(t *testing.T, key string) map[string][]any {
 			t.Fatal(end)
 		}
 	}
+	pages, err := console.New(i, console.WithRawKeys())
+	if err != nil {
+		t.Fatal(err)
+	}
 	lock, record := page.Locks[0], records.Records[0]
 	hold, wait := inspect.Hold{Digest: lock.Key.String()}, inspect.Wait{Digest: lock.Key.String()}
 	process := inspect.Process{Holds: []inspect.Hold{hold}, Waits: []inspect.Wait{wait}}
 	return map[string][]any{
+		"console.Action":  {console.Action{Kind: console.Revoke, Key: lock.Key}},
+		"console.Console": {pages},
+
 		"inspect.Filter":      {inspect.Filter{Match: "what the operator has typed"}},
 		"inspect.Hold":        {hold},
 		"inspect.Holder":      {lock.Holders[0]},

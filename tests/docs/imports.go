@@ -18,7 +18,7 @@ var importable = []string{
 	"net/http/httputil", "net/url", "os", "os/signal", "runtime/debug", "slices", "strconv", "strings", "sync", "sync/atomic", "syscall",
 	"testing", "testing/synctest", "time",
 
-	module + "/connectlock", module + "/core", module + "/core/locktest", module + "/echolock", module + "/echov5lock", module + "/fiberlock",
+	module + "/connectlock", module + "/console", module + "/core", module + "/core/locktest", module + "/echolock", module + "/echov5lock", module + "/fiberlock",
 	module + "/ginlock", module + "/grpclock", module + "/inspect",
 	module + "/nethttplock", module + "/otellock", module + "/protolock",
 

@@ -22,7 +22,7 @@ var spellings = map[string]string{
 }
 
 func TestEachTermHasOneSpelling(t *testing.T) {
-	scope := regexp.MustCompile(`^(README|docs/[\w-]+)\.md$|^(core|adapter|inspect|(nethttp|gin|echo|echov5|fiber|grpc|proto|otel)lock)/\w+\.go$`)
+	scope := regexp.MustCompile(`^(README|docs/[\w-]+)\.md$|^(core|adapter|console|inspect|(nethttp|gin|echo|echov5|fiber|grpc|proto|otel)lock)/\w+\.go$`)
 	texts, code := files(t, ".md"), regexp.MustCompile(`(?m)^\s*(?:[^/\s].*|//)`)
 	for _, term := range ownAnchor.FindAllStringSubmatch(texts["docs/glossary.md"], -1) {
 		if !strings.Contains(fmt.Sprint(texts), "glossary.md#"+term[1]+")") {

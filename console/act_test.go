@@ -1,0 +1,262 @@
+package console_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reqlock/reqlock/console"
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/inspect"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// leaseOf returns the name of a lease, as the page has it.
+func leaseOf(lock inspect.Lock, lease *core.Lease) string {
+	for _, h := range lock.Holders {
+		if h.Process == processOf(lease) {
+			return string(h.Lease)
+		}
+	}
+	return ""
+}
+
+// revocation returns the form that revokes the lease, as the page shows it now.
+func revocation(lock inspect.Lock, lease *core.Lease) url.Values {
+	return url.Values{"action": {"revoke"}, "lease": {leaseOf(lock, lease)}, "reason": {"the job hangs"}, "confirm": {"yes"}}
+}
+
+// resolution returns the form that resolves the request of the record.
+func resolution(record inspect.Record, how string) url.Values {
+	return url.Values{"resolution": {how}, "attempt": {record.Attempt.String()}, "reason": {"the charge is at the provider"}}
+}
+
+func TestNobodyActsWithoutPermission(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	all := newSite(t, rdb)
+	none := must(console.New(all.inspector))(t)
+	some := must(console.New(all.inspector, console.WithActions(console.HandOver), console.WithActor(func(*http.Request) string { return "ada" })))(t)
+	nobody := newSite(t, rdb, console.WithActor(func(*http.Request) string { return "" }))
+	locks := newLocker(t, rdb)
+	lease := must(locks.Lock(t.Context(), "k"))(t)
+	lock, record := all.lock(t, "k"), all.unknown(t, locks, "pay")
+	revoke, resolve := revocation(lock, lease), resolution(record, "done")
+	q, attempt := "?lock="+lock.Key.String(), "?attempt="+record.Key.String()
+	const off, who, site = "This action is not allowed here", "It is not known who you are", "a page of another site"
+	for _, test := range []struct {
+		want string
+		answer
+	}{
+		{off, post(t, none, q, revoke)},
+		{off, post(t, none, attempt, resolve)},
+		{off, post(t, some, q, revoke)},
+		{off, post(t, all, q, without(revoke, "action"))},
+		{off, post(t, all, q, without(revoke, "action", "resolve"))},
+		{who, post(t, nobody, q, revoke)},
+		{who, post(t, nobody, attempt, resolve)},
+		{site, post(t, all, q, revoke, "Sec-Fetch-Site", "cross-site")},
+		{site, post(t, all, attempt, resolve, "Sec-Fetch-Site", "same-site")},
+		{site, post(t, all, q, revoke, "Origin", "https://evil.example")}, // of an old browser
+	} {
+		test.answer.want(t, http.StatusForbidden, test.want)
+	}
+	for name, a := range map[string]answer{"lock": get(t, none, q), "attempt": get(t, none, attempt), "nobody": get(t, nobody, q)} {
+		if a.Code != http.StatusOK || strings.Contains(a.text(), "You act as") {
+			t.Errorf("%s: the page has a form for an action: %s", name, a.text())
+		}
+	}
+	if now := all.lock(t, "k"); now.Holders[0].Lease != lock.Holders[0].Lease || len(all.actions) != 0 {
+		t.Errorf("something was done: %+v, %+v", now, all.actions)
+	}
+}
+
+func TestAFormWithAFaultDoesNothing(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	s, locks := newSite(t, rdb), newLocker(t, rdb)
+	lease := must(locks.Lock(t.Context(), "k"))(t)
+	lock, record := s.lock(t, "k"), s.unknown(t, locks, "pay")
+	revoke, resolve := revocation(lock, lease), resolution(record, "done")
+	free := without(without(revoke, "action", "hand_over"), "confirm", lock.Key.String())
+	for _, test := range []struct {
+		form  url.Values
+		field string
+		value string
+		want  string
+	}{
+		{revoke, "reason", " ", "the reason is missing"},
+		{revoke, "reason", strings.Repeat("x", 501), "more than 500 bytes"},
+		{revoke, "reason", "a\nb", "control characters"},
+		{revoke, "confirm", "", "confirm that the lease is to end"},
+		{free, "confirm", "yes", "not the digest of this lock"},
+		{free, "reason", "", "the reason is missing"},
+		{resolve, "reason", "", "the reason is missing"},
+		{resolve, "resolution", "answered", "choose whether"},
+	} {
+		query := "?lock=" + lock.Key.String()
+		if test.form.Has("attempt") {
+			query = "?attempt=" + record.Key.String()
+		}
+		a := post(t, s, query, without(test.form, test.field, test.value))
+		a.want(t, http.StatusBadRequest, "Nothing was done: ", test.want)
+		if test.field != "reason" && !strings.Contains(a.Body.String(), `value="`+test.form.Get("reason")+`"`) {
+			t.Error("the page has lost the reason that was typed")
+		}
+	}
+	post(t, s, "?lock="+lock.Key.String(), without(revoke, "lease")).want(t, http.StatusBadRequest, "no lease is chosen")
+	post(t, s, "?lock="+lock.Key.String(), without(revoke, "reason", strings.Repeat("x", 1<<20))).want(t, http.StatusBadRequest, "cannot be read")
+	if now := s.lock(t, "k"); now.Holders[0].Lease != lock.Holders[0].Lease || len(s.actions) != 0 {
+		t.Errorf("something was done: %+v, %+v", now, s.actions)
+	}
+}
+
+func TestLeasesEnd(t *testing.T) {
+	t.Parallel()
+	for action, kind := range map[string]console.ActionKind{"revoke": console.Revoke, "hand_over": console.HandOver} {
+		t.Run(action, func(t *testing.T) {
+			t.Parallel()
+			rdb := redistest.Reuse(t).Client(t)
+			s := newSite(t, rdb)
+			lease := must(newLocker(t, rdb, core.WithTTL(2*time.Second)).Lock(t.Context(), "k"))(t)
+			next := s.wait(t, newLocker(t, rdb), "k")
+			lock := s.lock(t, "k")
+			form := without(revocation(lock, lease), "action", action)
+			if kind == console.HandOver {
+				form.Set("confirm", lock.Key.String())
+			}
+			a := post(t, s, "?lock="+lock.Key.String(), form, "Sec-Fetch-Site", "same-origin")
+			if want := "?did=" + action + "&lock=" + lock.Key.String(); a.Code != http.StatusSeeOther || a.Header().Get("Location") != want {
+				t.Fatalf("%d, %s: %s", a.Code, a.Header().Get("Location"), a.text())
+			}
+			get(t, s, a.Header().Get("Location")).want(t, http.StatusOK, map[console.ActionKind]string{console.Revoke: "The lease is revoked.", console.HandOver: "The lease has ended."}[kind])
+			suite.AwaitClosed(t, "the holder is told", lease.Context().Done())
+			_ = suite.Receive(t, "the next holder has the lock", next).Release(t.Context())
+
+			if len(s.actions) != 1 {
+				t.Fatalf("%+v", s.actions)
+			}
+			did := s.actions[0]
+			if did.Kind != kind || did.Actor != "ada" || did.Reason != "the job hangs" || did.Key != lock.Key || did.Err != nil ||
+				!strings.HasPrefix(did.Before, "process "+processOf(lease)+", ") || !strings.HasSuffix(did.Before, " left; 1 process waits") || did.After == did.Before || did.After == "" {
+				t.Errorf("%+v", did)
+			}
+		})
+	}
+}
+
+// Of several permits, only the chosen leases end.
+func TestOnlyTheChosenLeasesEnd(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	s, permits := newSite(t, rdb), core.WithPermits(3)
+	one := must(newLocker(t, rdb, permits, core.WithTTL(3*time.Second)).Lock(t.Context(), "k"))(t)
+	other := must(newLocker(t, rdb, permits).Lock(t.Context(), "k"))(t)
+	lock := s.lock(t, "k")
+	digest := lock.Key.String()
+	get(t, s, "?lock="+digest).want(t, http.StatusOK, leaseOf(lock, one)[:8]+" of process "+processOf(one)[:8])
+	if a := post(t, s, "?lock="+digest, revocation(lock, one)); a.Code != http.StatusSeeOther {
+		t.Fatal(a.text())
+	}
+	suite.AwaitClosed(t, "the holder is told", one.Context().Done())
+	if now := s.lock(t, "k"); leaseOf(now, one) != "" || leaseOf(now, other) != leaseOf(lock, other) {
+		t.Errorf("%+v", now)
+	}
+	// One of the two is gone: a form with both does nothing.
+	both := without(revocation(lock, one), "lease", leaseOf(lock, one), leaseOf(lock, other))
+	post(t, s, "?lock="+digest, both).want(t, http.StatusConflict, "Nothing was done. "+inspect.ErrChanged.Error())
+	if other.Context().Err() != nil {
+		t.Error("the other lease has ended")
+	}
+}
+
+func TestARequestIsResolved(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	s, locks := newSite(t, rdb), newLocker(t, rdb)
+	for how, want := range map[string]string{"done": "State done", "not_done": "There is no record of this request"} {
+		record := s.unknown(t, locks, how)
+		a := post(t, s, "?attempt="+record.Key.String(), resolution(record, how))
+		if a.Code != http.StatusSeeOther {
+			t.Fatal(a.text())
+		}
+		get(t, s, a.Header().Get("Location")).want(t, http.StatusOK, "The request is resolved as "+strings.ReplaceAll(how, "_", " "), want)
+		did := s.actions[len(s.actions)-1]
+		if did.Kind != console.Resolve || did.Resolution != how || did.Err != nil || did.Before != "unknown, attempt "+record.Attempt.String() || did.After == did.Before {
+			t.Errorf("%+v", did)
+		}
+	}
+}
+
+// An action compares what there is with what the page has shown.
+func TestAStaleFormDoesNothing(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	s, locks, other := newSite(t, rdb), newLocker(t, rdb), newLocker(t, rdb)
+	lease := must(locks.Lock(t.Context(), "k"))(t)
+	lock, record := s.lock(t, "k"), s.unknown(t, locks, "pay")
+	stale, form, q := revocation(lock, lease), resolution(record, "done"), "?lock="+lock.Key.String()
+	get(t, s, q)
+
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	post(t, s, q, stale).want(t, http.StatusConflict, "Nothing was done. "+inspect.ErrChanged.Error(), "free: nobody holds it")
+	now := must(other.Lock(t.Context(), "k"))(t)
+	post(t, s, q, stale).want(t, http.StatusConflict, processOf(now)[:8])
+	free := without(without(stale, "action", "hand_over"), "confirm", lock.Key.String())
+	post(t, s, q, free).want(t, http.StatusConflict)
+
+	again := without(form, "attempt", strings.Repeat("0", 40))
+	post(t, s, "?attempt="+record.Key.String(), again).want(t, http.StatusConflict, core.ErrChanged.Error(), "State unknown")
+	if a := post(t, s, "?attempt="+record.Key.String(), form); a.Code != http.StatusSeeOther {
+		t.Error(a.text())
+	}
+	post(t, s, "?attempt="+record.Key.String(), form).want(t, http.StatusConflict, core.ErrChanged.Error(), "State done")
+	running := must(locks.Begin(t.Context(), "running", nil))(t)
+	busy := s.lock(t, "running")
+	post(t, s, "?lock="+busy.Key.String(), revocation(busy, running.Lease())).want(t, http.StatusConflict, "the lock is that of an idempotent request", "What became of the request")
+
+	if len(s.actions) != 7 || !errors.Is(s.actions[0].Err, inspect.ErrChanged) || !errors.Is(s.actions[6].Err, inspect.ErrAttempt) || now.Context().Err() != nil {
+		t.Errorf("%+v", s.actions)
+	}
+	if err := running.Abort(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of two operators who act at once, one is told that there is nothing left to do.
+func TestTwoOperatorsAtOnce(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	sites, locks := []*site{newSite(t, rdb), newSite(t, rdb)}, newLocker(t, rdb)
+	for round := range suite.Size(10, 100) {
+		key, payment := fmt.Sprint("k", round), fmt.Sprint("pay", round)
+		lease := must(locks.Lock(t.Context(), key))(t)
+		lock, record := sites[0].lock(t, key), sites[0].unknown(t, locks, payment)
+		for _, s := range sites { // they have both pages before them
+			post(t, s, "", url.Values{"find": {key}})
+			post(t, s, "", url.Values{"find": {payment}})
+		}
+		for query, forms := range map[string][2]url.Values{
+			"?lock=" + lock.Key.String():      {revocation(lock, lease), revocation(lock, lease)},
+			"?attempt=" + record.Key.String(): {resolution(record, "done"), resolution(record, "not_done")},
+		} {
+			var codes [2]int
+			var operators sync.WaitGroup
+			for n, s := range sites {
+				operators.Go(func() { codes[n] = post(t, s, query, forms[n]).Code })
+			}
+			operators.Wait()
+			if codes != [2]int{http.StatusSeeOther, http.StatusConflict} && codes != [2]int{http.StatusConflict, http.StatusSeeOther} {
+				t.Errorf("%s: %d", query, codes)
+			}
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/inspect"
+)
+
+// A recordRow is a record in a list.
+type recordRow struct {
+	inspect.Record
+
+	Digest, Raw string
+	Process     processLink
+}
+
+// records returns the rows of the first n unknown outcomes.
+func (c *Console) records(l *lists, n int) []recordRow {
+	rows := make([]recordRow, 0, min(n, len(l.unknown.Records)))
+	for _, record := range l.unknown.Records[:cap(rows)] {
+		rows = append(rows, recordRow{record, record.Key.String(), c.raw(record.Key), l.linkTo(record.Process)})
+	}
+	return rows
+}
+
+type outcomesPage struct {
+	frame
+
+	Rows []recordRow
+	All  int
+	Scan inspect.Scan
+}
+
+// showOutcomes serves the list of the unknown outcomes, the oldest first.
+func (c *Console) showOutcomes(w http.ResponseWriter, r *http.Request) {
+	v := c.board.look(r.Context())
+	page := &outcomesPage{frame: frame{Title: "Unknown outcomes", Nav: "outcomes", Polls: true}}
+	page.showState(v)
+	if v.lists == nil {
+		c.render(w, r, http.StatusServiceUnavailable, "outcomes", page)
+		return
+	}
+	page.All, page.Scan, page.Rows = len(v.lists.unknown.Records), v.lists.unknown.Scan, c.records(v.lists, maxRows)
+	page.Said = count(page.All, "unknown outcome", "unknown outcomes")
+	c.render(w, r, http.StatusOK, "outcomes", page)
+}
+
+type attemptPage struct {
+	frame
+	inspect.Record
+
+	Digest, Raw string
+	Runner      processLink
+	IsGone      bool // there is no record
+	CanResolve  bool
+	Allowed     map[string]bool // by the name of an action
+	Actor       string
+	Reason      string
+	Ends        time.Time // of the record
+	HasKey      bool      // Redis has the key itself, which Resolve needs
+}
+
+// showAttempt serves the page of one idempotent request, which is read now.
+func (c *Console) showAttempt(w http.ResponseWriter, r *http.Request, digest string, a answer) {
+	ctx := r.Context()
+	key, known := c.board.key(ctx, digest)
+	v, _ := c.board.see()
+	if !known {
+		c.unknownKey(w, r, v)
+		return
+	}
+	record, err := c.readRecord(ctx, key)
+	page := &attemptPage{frame: frame{Title: "Request " + digest, Nav: "outcomes", Polls: true, Alert: a.alert}, Record: record, Digest: digest, Reason: a.reason}
+	page.DataAt = time.Now()
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		page.Record, page.IsGone = inspect.Record{Key: key}, true
+	case err != nil:
+		page.showLast(v, key, err)
+		a.status = http.StatusServiceUnavailable
+	}
+	page.Runner = processLink{ID: page.Process}
+	if v.lists != nil {
+		page.Runner = v.lists.linkTo(page.Process)
+	}
+	page.Raw, page.Ends, page.HasKey = c.raw(key), time.Now().Add(page.Retention), key.Raw() != ""
+	page.CanResolve = canResolve(page.Record)
+	page.Actor, page.Allowed = c.whoActs(r)
+	switch a.did {
+	case "done":
+		page.Notice = "The request is resolved as done. Copies do not run."
+	case "not_done":
+		page.Notice = "The request is resolved as not done. The next copy runs."
+	}
+	c.render(w, r, max(a.status, http.StatusOK), "attempt", page)
+}
+
+// showLast fills the page from the last list, because the record could not be read.
+func (p *attemptPage) showLast(v view, key inspect.Key, err error) {
+	p.Trouble, p.Record, p.DataAt = err.Error(), inspect.Record{Key: key}, time.Time{}
+	if v.lists == nil {
+		return
+	}
+	for _, record := range v.lists.unknown.Records {
+		if record.Key == key {
+			p.Record, p.DataAt, p.DataAge = record, v.lists.at, time.Since(v.lists.at)
+		}
+	}
+}
+
+// canResolve reports whether the record is one that Resolve ends.
+func canResolve(r inspect.Record) bool {
+	return r.State == core.StateUnknown || r.State == core.StateDamaged
+}
+
+// readRecord reads the record of this key.
+func (c *Console) readRecord(ctx context.Context, key inspect.Key) (inspect.Record, error) {
+	endpoint, _ := key.EndpointKey()
+	for _, spelling := range []string{key.Name(), endpoint} { // as readLock
+		record, err := c.inspector.Record(ctx, spelling)
+		if err != nil || record.Key == key {
+			return record, err
+		}
+	}
+	return inspect.Record{}, core.ErrNotFound
+}

@@ -1,0 +1,179 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/reqlock/reqlock/inspect"
+)
+
+// A holderRow is a lease in the page of a lock.
+type holderRow struct {
+	inspect.Holder
+
+	Link         processLink
+	Name, Caller string
+	Held         time.Duration // -1 if the record of the process does not say it
+	Since        time.Time
+}
+
+// A waiterRow is a process that waits, in the page of a lock.
+type waiterRow struct {
+	inspect.Waiter
+
+	Link         processLink
+	Name, Caller string
+	Waited       time.Duration // of the request that waits longest; -1 if not known
+	Requests     int           // 0 if not known
+}
+
+// An answer is what a page says about a form.
+type answer struct {
+	status int    // 200 if 0
+	alert  string // why nothing was done
+	did    string // what was done: the name of an action
+	reason string // what the operator has typed
+}
+
+type lockPage struct {
+	frame
+	inspect.Lock
+
+	Digest   string
+	Raw      string // the key with WithRawKeys
+	Name     string
+	Holds    []holderRow
+	Queue    []waiterRow
+	IsFree   bool
+	CanEnd   bool            // a form can end a lease
+	Allowed  map[string]bool // by the name of an action
+	Actor    string
+	Reason   string
+	LeaseIDs string // of the holders that the page shows
+}
+
+// showLock serves the page of one lock, which is read now.
+func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string, a answer) {
+	ctx := r.Context()
+	key, known := c.board.key(ctx, digest)
+	v, _ := c.board.see()
+	if !known {
+		c.unknownKey(w, r, v)
+		return
+	}
+	lock, err := c.readLock(ctx, key)
+	page := &lockPage{frame: frame{Title: "Lock " + digest, Nav: "overview", Polls: true, Alert: a.alert}, Lock: lock, Digest: digest, Reason: a.reason}
+	page.showState(v)
+	page.Trouble, page.DataAt = "", time.Now()
+	switch {
+	case errors.Is(err, inspect.ErrNotFound):
+		page.Lock, page.IsFree = inspect.Lock{Key: key, Idempotent: isAttempt(key)}, true
+	case err != nil:
+		page.showLast(v, key, err)
+		a.status = http.StatusServiceUnavailable
+	}
+	page.fill(v.lists != nil && len(v.lists.services) > 0)
+	page.Raw = c.raw(key)
+	page.Actor, page.Allowed = c.whoActs(r)
+	page.CanEnd = len(page.Allowed) > 0 && !page.Idempotent && len(page.Holds) > 0
+	if kind := kindOf(a.did); kind == Revoke || kind == HandOver {
+		page.Notice = map[ActionKind]string{
+			Revoke:   "The lease is revoked. The next holder gets the lock when the lease would have ended.",
+			HandOver: "The lease has ended.",
+		}[kind]
+	}
+	c.render(w, r, max(a.status, http.StatusOK), "lock", page)
+}
+
+// showLast fills the page from the last list, because the lock could not be read.
+func (p *lockPage) showLast(v view, key inspect.Key, err error) {
+	p.Trouble, p.Lock = err.Error(), inspect.Lock{Key: key, Idempotent: isAttempt(key)}
+	p.DataAt = time.Time{}
+	if v.lists == nil {
+		return
+	}
+	for _, row := range v.lists.rows {
+		if row.Key == key {
+			p.Lock, p.DataAt, p.DataAge = row.Lock, v.lists.at, time.Since(v.lists.at)
+			p.Processes = v.lists.processes.Processes
+		}
+	}
+}
+
+// fill fills the rows from the lock. hasProcesses is that of linkToProcess.
+func (p *lockPage) fill(hasProcesses bool) {
+	ids := make([]string, 0, len(p.Holders))
+	for _, h := range p.Holders {
+		row := holderRow{Holder: h, Held: -1, Link: processLink{Text: textOf(h.Kind)}}
+		if h.Process != "" {
+			process, found := p.Process(h.Process)
+			row.Link = linkToProcess(h.Process, process, found, hasProcesses)
+			if hold, found := process.Hold(p.Key); found {
+				row.Name, row.Caller, row.Held, row.Since = hold.Name, hold.Caller, hold.For, time.Now().Add(-hold.For)
+				p.Name = hold.Name
+			}
+		}
+		ids = append(ids, string(h.Lease))
+		p.Holds = append(p.Holds, row)
+	}
+	p.LeaseIDs = strings.Join(ids, " ")
+	for _, w := range p.Waiters {
+		process, found := p.Process(w.Process)
+		row := waiterRow{Waiter: w, Waited: -1, Link: linkToProcess(w.Process, process, found, hasProcesses)}
+		if wait, found := process.Wait(p.Key); found {
+			row.Name, row.Caller, row.Waited, row.Requests = wait.Name, wait.Caller, wait.For, wait.Requests
+			p.Name = cmp.Or(p.Name, wait.Name)
+		}
+		p.Queue = append(p.Queue, row)
+	}
+}
+
+// linkToProcess returns the link to a process, whose record was found or not. It is silent only if
+// processes of the service are registered.
+func linkToProcess(id string, p inspect.Process, found, hasProcesses bool) processLink {
+	if id == "" {
+		return processLink{Text: "another program"}
+	}
+	if !found {
+		return processLink{ID: id, IsSilent: hasProcesses}
+	}
+	return processLink{ID: id, Text: serviceOf(p)}
+}
+
+// serviceOf says in words which process it is.
+func serviceOf(p inspect.Process) string { return p.Service + " on " + p.Host }
+
+// isAttempt reports whether the key is that of an idempotent request.
+func isAttempt(key inspect.Key) bool {
+	_, ok := key.EndpointKey()
+	return ok
+}
+
+// readLock reads the lock of this key.
+func (c *Console) readLock(ctx context.Context, key inspect.Key) (inspect.Lock, error) {
+	for _, spelling := range []string{key.Name(), key.Raw()} { // another key may be spelled as this name
+		lock, err := c.inspector.Lock(ctx, spelling)
+		if err != nil || lock.Key == key {
+			return lock, err
+		}
+	}
+	return inspect.Lock{}, inspect.ErrNotFound
+}
+
+// unknownKey says that no list has a key with the digest of the address.
+func (c *Console) unknownKey(w http.ResponseWriter, r *http.Request, v view) {
+	switch {
+	case v.lists == nil:
+		page := &problemPage{frame: frame{Title: "No data yet"}}
+		page.showState(v)
+		c.render(w, r, http.StatusServiceUnavailable, "problem", page)
+	case v.lists.locks.Truncated || v.lists.unknown.Truncated:
+		c.problem(w, r, http.StatusNotFound, "No list has this digest, but the lists are not complete. Find the key or its digest with the field at the top: it looks through all keys.")
+	default:
+		c.problem(w, r, http.StatusNotFound, "Nobody holds a lock with this digest, and no unknown outcome has it. To see how a request has ended, find its key with the field at the top.")
+	}
+}

@@ -1,0 +1,75 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// An Option changes a setting of a Console.
+type Option func(*settings) error
+
+// settings are what the options set.
+type settings struct {
+	actions [Resolve + 1]bool // by ActionKind
+	actor   func(*http.Request) string
+	audit   func(context.Context, Action)
+	rawKeys bool
+}
+
+// canAct reports whether any action is allowed.
+func (s *settings) canAct() bool {
+	return s.actions[Revoke] || s.actions[HandOver] || s.actions[Resolve]
+}
+
+// WithActions allows these actions to everybody who reaches the Console. It needs WithActor. Other
+// actions, and all of them without the option, are answered with 403.
+func WithActions(kinds ...ActionKind) Option {
+	return func(s *settings) error {
+		for _, kind := range kinds {
+			if kind < Revoke || kind > Resolve {
+				return fmt.Errorf("reqlock: WithActions: there is no action %d", kind)
+			}
+			s.actions[kind] = true
+		}
+		return nil
+	}
+}
+
+// WithActor sets the function that says who acts: usually the name of the user that the middleware in
+// front of the Console has found out. If it returns "", the action is answered with 403. The function
+// may be called by several goroutines at once.
+func WithActor(actor func(*http.Request) string) Option {
+	return func(s *settings) error {
+		if actor == nil {
+			return errors.New("reqlock: WithActor: the function is nil")
+		}
+		s.actor = actor
+		return nil
+	}
+}
+
+// WithAudit sets the function that receives each action after its end, also one that has failed. If not
+// set, each action is a line of slog.Default at INFO. The operator gets the answer when the function
+// has returned. The context has the values of that of the request, and does not end with it. The
+// function may be called by several goroutines at once. A request that is refused before the lock or the
+// record is read, such as one without a reason, is no action.
+func WithAudit(audit func(context.Context, Action)) Option {
+	return func(s *settings) error {
+		if audit == nil {
+			return errors.New("reqlock: WithAudit: the function is nil")
+		}
+		s.audit = audit
+		return nil
+	}
+}
+
+// WithRawKeys shows each key beside its digest. Keys may hold personal data. Addresses of pages have only
+// the digest.
+func WithRawKeys() Option {
+	return func(s *settings) error {
+		s.rawKeys = true
+		return nil
+	}
+}

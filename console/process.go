@@ -1,0 +1,91 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/inspect"
+)
+
+type processesPage struct {
+	frame
+
+	Rows []inspect.Process
+	All  int
+	Scan inspect.Scan
+}
+
+// showProcesses serves the list of the registered processes.
+func (c *Console) showProcesses(w http.ResponseWriter, r *http.Request) {
+	v := c.board.look(r.Context())
+	page := &processesPage{frame: frame{Title: "Processes", Nav: "processes", Polls: true}}
+	page.showState(v)
+	if v.lists == nil {
+		c.render(w, r, http.StatusServiceUnavailable, "processes", page)
+		return
+	}
+	page.Scan, page.All = v.lists.processes.Scan, len(v.lists.processes.Processes)
+	page.Rows = v.lists.processes.Processes[:min(maxRows, page.All)]
+	page.Said = count(page.All, "process", "processes")
+	c.render(w, r, http.StatusOK, "processes", page)
+}
+
+type processPage struct {
+	frame
+	inspect.Process
+
+	IsSilent bool
+	Others   []lockRow // the locks that it holds, as the last list has them, if the process is silent
+}
+
+// processID matches the id of a process.
+var processID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// showProcess serves the page of one process, whose record is read now.
+func (c *Console) showProcess(w http.ResponseWriter, r *http.Request, id string) {
+	if !processID.MatchString(id) {
+		c.problem(w, r, http.StatusNotFound, "The id of a process has 32 hex digits.")
+		return
+	}
+	v := c.board.look(r.Context())
+	page := &processPage{frame: frame{Title: "Process " + short(id), Nav: "processes", Polls: true}}
+	page.showState(v)
+	page.DataAt, page.Trouble = time.Now(), ""
+	process, err := c.inspector.Process(r.Context(), id)
+	status := http.StatusOK
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		page.IsSilent = true
+	case err != nil:
+		page.DataAt = time.Time{}
+		page.showState(v)
+		page.Trouble, status = err.Error(), http.StatusServiceUnavailable
+		process, page.IsSilent = v.lists.process(id)
+	}
+	page.Process = process
+	page.ID = id
+	if page.IsSilent && v.lists != nil {
+		for _, row := range v.lists.rows {
+			if len(page.Others) < maxRows && slices.ContainsFunc(row.Holders, func(h inspect.Holder) bool { return h.Process == id }) {
+				page.Others = append(page.Others, c.now(row, v.lists))
+			}
+		}
+	}
+	c.render(w, r, status, "process", page)
+}
+
+// process returns what the last list has of a process.
+func (l *lists) process(id string) (p inspect.Process, isSilent bool) {
+	if l != nil {
+		for _, p := range l.processes.Processes {
+			if p.ID == id {
+				return p, false
+			}
+		}
+	}
+	return inspect.Process{}, true
+}
