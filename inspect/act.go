@@ -114,15 +114,11 @@ func checkLock(action string, lock Lock) error {
 
 // tokensOf returns the tokens of the leases that are out now.
 func (i *Inspector) tokensOf(ctx context.Context, lock Lock) (map[LeaseID]string, error) {
-	node, err := i.masterOf(ctx, lock.Key.name)
-	if err != nil {
-		return nil, err
-	}
 	read := newQuery(keyFirst, "getrange", lock.Key.name, 0, maxValue-1)
 	if lock.Shared {
 		read = newQuery(keyFirst, "zrange", i.names.Companion(lock.Key.name, keyspace.SharedSuffix), 0, -1, "withscores")
 	}
-	value, err := ask(ctx, node, read)
+	value, err := ask(ctx, i.rdb, read)
 	if err != nil && !isOtherKey(err) {
 		return nil, asError(ctx, err)
 	}

@@ -55,9 +55,5 @@ func asError(ctx context.Context, err error) error {
 	}
 }
 
-// isOtherKey reports whether an error is about one key only: it has another type, or its slot has
-// moved to another server.
-func isOtherKey(err error) bool {
-	text := err.Error()
-	return strings.HasPrefix(text, "WRONGTYPE") || strings.HasPrefix(text, "MOVED") || strings.HasPrefix(text, "ASK")
-}
+// isOtherKey reports whether an error says that the key has another type.
+func isOtherKey(err error) bool { return strings.HasPrefix(err.Error(), "WRONGTYPE") }

@@ -67,7 +67,7 @@ func (i *Inspector) masterOf(ctx context.Context, name string) (redis.UniversalC
 	defer cancel()
 	nodes, err := topology.Masters(ctx, i.rdb, name)
 	if err != nil {
-		return nil, asError(ctx, err)
+		return nil, err
 	}
 	return nodes[0], nil
 }

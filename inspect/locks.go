@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Locks lists the locks that are held. It looks through all keys: see the package comment. Other
@@ -17,8 +15,8 @@ func (i *Inspector) Locks(ctx context.Context, filter Filter) (Page, error) {
 	page := Page{}
 	found := make(map[string]bool)
 	s := scanner{Inspector: i, pattern: i.names.LockPattern(filter.pattern()), kind: "string"}
-	err := s.run(ctx, func(node redis.UniversalClient, names []string) (bool, error) {
-		locks, err := i.readLocks(ctx, node, names, filter.Process != "")
+	err := s.run(ctx, func(keys reader, names []string) (bool, error) {
+		locks, err := i.readLocks(ctx, keys, names, filter.Process != "")
 		for _, lock := range locks {
 			if len(lock.Holders) == 0 || found[lock.Key.name] || !filter.hasLock(&lock) {
 				continue
@@ -57,11 +55,7 @@ func (i *Inspector) Lock(ctx context.Context, key string) (Lock, error) {
 // findLock is Lock without the Processes.
 func (i *Inspector) findLock(ctx context.Context, key string) (Lock, error) {
 	for _, name := range i.spellings(key) {
-		node, err := i.masterOf(ctx, name)
-		if err != nil {
-			return Lock{}, err
-		}
-		locks, err := i.readLocks(ctx, node, []string{name}, true)
+		locks, err := i.readLocks(ctx, i.reader(), []string{name}, true)
 		if err != nil {
 			return Lock{}, err
 		}
@@ -91,12 +85,12 @@ func (i *Inspector) spellings(key string) []string {
 func (i *Inspector) lockOfDigest(ctx context.Context, digest string) (lock Lock, err error) {
 	err = ErrNotFound
 	s := scanner{Inspector: i, pattern: i.names.LockPattern("*"), kind: "string"}
-	failed := s.run(ctx, func(node redis.UniversalClient, names []string) (bool, error) {
+	failed := s.run(ctx, func(keys reader, names []string) (bool, error) {
 		for _, name := range names {
 			if key, isLock := i.names.OfLock(name); !isLock || (Key{key, name}).String() != digest {
 				continue
 			}
-			locks, failed := i.readLocks(ctx, node, []string{name}, true)
+			locks, failed := i.readLocks(ctx, keys, []string{name}, true)
 			if len(locks) > 0 {
 				lock, err = locks[0], nil
 			}

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/internal/redis/registry"
 )
 
@@ -47,7 +45,7 @@ func (i *Inspector) Process(ctx context.Context, id string) (Process, error) {
 	var found []Process
 	var err error
 	if processID.MatchString(id) {
-		found, err = i.readProcesses(ctx, i.rdb, []string{id})
+		found, err = i.readProcesses(ctx, i.reader(), []string{id})
 	} else {
 		s := scanner{Inspector: i, pattern: i.names.ProcessPattern(id), kind: "hash"}
 		err = s.runProcesses(ctx, func(p Process) bool {
@@ -69,7 +67,7 @@ func (i *Inspector) Process(ctx context.Context, id string) (Process, error) {
 // runProcesses passes each process to found, which returns false to end the search.
 func (s *scanner) runProcesses(ctx context.Context, found func(Process) (more bool)) error {
 	seen := make(map[string]bool)
-	return s.run(ctx, func(node redis.UniversalClient, names []string) (bool, error) {
+	return s.run(ctx, func(keys reader, names []string) (bool, error) {
 		var ids []string
 		for _, name := range names {
 			if id, isRecord := s.names.OfProcess(name); isRecord && !seen[id] {
@@ -77,7 +75,7 @@ func (s *scanner) runProcesses(ctx context.Context, found func(Process) (more bo
 				ids = append(ids, id)
 			}
 		}
-		processes, err := s.readProcesses(ctx, node, ids)
+		processes, err := s.readProcesses(ctx, keys, ids)
 		for _, p := range processes {
 			if !found(p) {
 				return false, nil
@@ -89,7 +87,7 @@ func (s *scanner) runProcesses(ctx context.Context, found func(Process) (more bo
 
 // readProcesses reads the processes with these ids. It leaves out those that are silent, and hashes of
 // other programs.
-func (i *Inspector) readProcesses(ctx context.Context, node redis.UniversalClient, ids []string) ([]Process, error) {
+func (i *Inspector) readProcesses(ctx context.Context, keys reader, ids []string) ([]Process, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -98,7 +96,7 @@ func (i *Inspector) readProcesses(ctx context.Context, node redis.UniversalClien
 		name := i.names.Process(id)
 		queries = append(queries, newQuery(keyFirst, registry.FieldsOf(name)...), newQuery(keyFirst, "pttl", name))
 	}
-	send(ctx, node, queries)
+	send(ctx, keys, queries)
 	processes := make([]Process, 0, len(ids))
 	for n, id := range ids {
 		fields, err := queries[2*n].replyOfKey()
@@ -140,5 +138,5 @@ func (i *Inspector) processesOf(ctx context.Context, lock *Lock) ([]Process, err
 	for _, w := range lock.Waiters {
 		add(w.Process)
 	}
-	return i.readProcesses(ctx, i.rdb, ids)
+	return i.readProcesses(ctx, i.reader(), ids)
 }

@@ -28,8 +28,11 @@ const (
 
 func newQuery(keyPos int8, args ...any) *query { return &query{keyPos: keyPos, args: args} }
 
+// A pipeliner is a client, or one connection of a client.
+type pipeliner interface{ Pipeline() redis.Pipeliner }
+
 // send sends the queries as one batch.
-func send(ctx context.Context, node redis.UniversalClient, queries []*query) {
+func send(ctx context.Context, node pipeliner, queries []*query) {
 	ctx, cancel := context.WithTimeout(ctx, commandBound)
 	defer cancel()
 	pipe := node.Pipeline()
@@ -47,7 +50,7 @@ func send(ctx context.Context, node redis.UniversalClient, queries []*query) {
 }
 
 // ask sends one query, and returns its reply.
-func ask(ctx context.Context, node redis.UniversalClient, q *query) (any, error) {
+func ask(ctx context.Context, node pipeliner, q *query) (any, error) {
 	send(ctx, node, []*query{q})
 	return q.reply()
 }
@@ -55,7 +58,7 @@ func ask(ctx context.Context, node redis.UniversalClient, q *query) (any, error)
 // reply returns the reply.
 func (q *query) reply() (any, error) { return q.command.Reply(q.batchErr) }
 
-// replyOfKey returns the reply. It is nil if the key has another type, or has moved to another server.
+// replyOfKey returns the reply. It is nil if the key has another type.
 func (q *query) replyOfKey() (any, error) {
 	value, err := q.reply()
 	if err != nil && isOtherKey(err) {

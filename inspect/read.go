@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/script"
@@ -36,12 +34,12 @@ type reading struct {
 	exists                           bool
 	value, ttl, length, queue, fence *query
 	record                           *query
-	time, leases                     *query // of shared leases
+	leases                           *query // of shared leases
 }
 
-// readLocks reads locks of one server. It leaves out those that do not exist. withQueue says whether
-// their Waiters and FenceMax are read.
-func (i *Inspector) readLocks(ctx context.Context, node redis.UniversalClient, names []string, withQueue bool) ([]Lock, error) {
+// readLocks reads locks. It leaves out those that do not exist. withQueue says whether their Waiters and
+// FenceMax are read.
+func (i *Inspector) readLocks(ctx context.Context, keys reader, names []string, withQueue bool) ([]Lock, error) {
 	readings := make([]reading, 0, len(names))
 	var queries []*query
 	for _, name := range names {
@@ -67,7 +65,7 @@ func (i *Inspector) readLocks(ctx context.Context, node redis.UniversalClient, n
 	if len(readings) == 0 {
 		return nil, nil
 	}
-	send(ctx, node, queries)
+	send(ctx, keys, queries)
 	var shared []*query
 	for n := range readings {
 		r := &readings[n]
@@ -75,19 +73,23 @@ func (i *Inspector) readLocks(ctx context.Context, node redis.UniversalClient, n
 			return nil, asError(ctx, err)
 		}
 		if r.lock.Shared {
-			r.time = newQuery(noKey, "time")
 			r.leases = newQuery(keyFirst, "zrange", i.names.Companion(r.lock.Key.name, keyspace.SharedSuffix), 0, maxEntries-1, "withscores")
-			shared = append(shared, r.time, r.leases)
+			shared = append(shared, r.leases)
 		}
 	}
+	now := 0.0
 	if len(shared) > 0 {
-		send(ctx, node, shared)
+		var err error
+		if now, err = i.clock(ctx, keys, shared[0]); err != nil {
+			return nil, asError(ctx, err)
+		}
+		send(ctx, keys, shared)
 	}
 	locks := make([]Lock, 0, len(readings))
 	for n := range readings {
 		r := &readings[n]
 		if r.lock.Shared {
-			if err := r.decodeShared(); err != nil {
+			if err := r.decodeShared(now); err != nil {
 				return nil, asError(ctx, err)
 			}
 		}
@@ -145,16 +147,27 @@ func leftOf(pttl int64) time.Duration {
 	return time.Duration(pttl) * time.Millisecond
 }
 
-// decodeShared fills the shared leases that have not ended.
-func (r *reading) decodeShared() error {
-	value, err := r.time.reply()
+// clock returns the time in ms of the server that is read, or of the one that has the key of the query.
+func (i *Inspector) clock(ctx context.Context, keys reader, q *query) (ms float64, err error) {
+	server := keys.server
+	if server == nil {
+		if server, err = i.masterOf(ctx, fmt.Sprint(q.args[keyFirst])); err != nil {
+			return 0, err
+		}
+	}
+	value, err := ask(ctx, server, newQuery(noKey, "time"))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	now, ok := millisecondsOf(value)
+	ms, ok := millisecondsOf(value)
 	if !ok {
-		return command.UnexpectedReply(value)
+		return 0, command.UnexpectedReply(value)
 	}
+	return ms, nil
+}
+
+// decodeShared fills the shared leases that have not ended at this time in ms.
+func (r *reading) decodeShared(now float64) error {
 	leases, err := r.leases.replyOfKey()
 	if err != nil {
 		return err

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/script"
@@ -45,8 +43,8 @@ func (i *Inspector) Records(ctx context.Context, filter Filter) (RecordPage, err
 		pattern = i.names.Companion(i.names.LockPattern(attemptMark+filter.Match), keyspace.RecordSuffix)
 	}
 	s := scanner{Inspector: i, pattern: pattern, kind: "hash"}
-	err := s.run(ctx, func(node redis.UniversalClient, names []string) (bool, error) {
-		records, err := i.readRecords(ctx, node, names)
+	err := s.run(ctx, func(keys reader, names []string) (bool, error) {
+		records, err := i.readRecords(ctx, keys, names)
 		for _, r := range records {
 			if found[r.Key.name] || !filter.hasRecord(&r) {
 				continue
@@ -79,11 +77,7 @@ func (i *Inspector) Record(ctx context.Context, key string) (Record, error) {
 		locks = append(locks, lock)
 	}
 	for _, lock := range locks {
-		node, err := i.masterOf(ctx, lock)
-		if err != nil {
-			return Record{}, err
-		}
-		records, err := i.readRecords(ctx, node, []string{i.names.Companion(lock, keyspace.RecordSuffix)})
+		records, err := i.readRecords(ctx, i.reader(), []string{i.names.Companion(lock, keyspace.RecordSuffix)})
 		if err != nil {
 			return Record{}, err
 		}
@@ -101,12 +95,12 @@ func (i *Inspector) Record(ctx context.Context, key string) (Record, error) {
 func (i *Inspector) recordOfDigest(ctx context.Context, digest string) (record Record, err error) {
 	err = core.ErrNotFound
 	s := scanner{Inspector: i, pattern: i.names.RecordPattern(), kind: "hash"}
-	failed := s.run(ctx, func(node redis.UniversalClient, names []string) (bool, error) {
+	failed := s.run(ctx, func(keys reader, names []string) (bool, error) {
 		for _, name := range names {
 			if lock, key, isRecord := i.names.OfRecord(name); !isRecord || (Key{key, lock}).String() != digest {
 				continue
 			}
-			records, failed := i.readRecords(ctx, node, []string{name})
+			records, failed := i.readRecords(ctx, keys, []string{name})
 			if len(records) > 0 {
 				record, err = records[0], nil
 			}
@@ -131,8 +125,8 @@ const (
 	recordQueries
 )
 
-// readRecords reads records of one server. It leaves out names that are no record.
-func (i *Inspector) readRecords(ctx context.Context, node redis.UniversalClient, names []string) (records []Record, err error) {
+// readRecords reads records. It leaves out names that are no record.
+func (i *Inspector) readRecords(ctx context.Context, keys reader, names []string) (records []Record, err error) {
 	var found []Record
 	var queries []*query
 	for _, name := range names {
@@ -151,7 +145,7 @@ func (i *Inspector) readRecords(ctx context.Context, node redis.UniversalClient,
 	if len(found) == 0 {
 		return nil, nil
 	}
-	send(ctx, node, queries)
+	send(ctx, keys, queries)
 	for n, r := range found {
 		exists, err := r.decode(queries[n*recordQueries:(n+1)*recordQueries], i.retention)
 		if err != nil {

@@ -28,9 +28,19 @@ type scanner struct {
 	steps         int    // how many SCANs there were
 }
 
-// run passes the names that SCAN finds to found, some at a time, with the server that has them. A
-// name may come twice. found returns false to end the search.
-func (s *scanner) run(ctx context.Context, found func(node redis.UniversalClient, names []string) (more bool, err error)) error {
+// A reader reads keys. The client of a cluster follows a key to another server.
+type reader struct {
+	pipeliner
+
+	server pipeliner // the server that is looked through, or nil
+}
+
+// reader returns what reads single keys.
+func (i *Inspector) reader() reader { return reader{i.rdb, nil} }
+
+// run passes the names that SCAN finds to found, some at a time, with what reads them. A name may come
+// twice. found returns false to end the search.
+func (s *scanner) run(ctx context.Context, found func(keys reader, names []string) (more bool, err error)) error {
 	s.Truncated = true
 	nodes, err := s.masters(ctx)
 	if err != nil {
@@ -60,16 +70,17 @@ func (s *scanner) run(ctx context.Context, found func(node redis.UniversalClient
 }
 
 // runOn is run for one server.
-func (s *scanner) runOn(ctx context.Context, node redis.UniversalClient, found func(redis.UniversalClient, []string) (bool, error)) (more bool, err error) {
+func (s *scanner) runOn(ctx context.Context, node redis.UniversalClient, found func(reader, []string) (bool, error)) (more bool, err error) {
+	keys := reader{s.rdb, node}
 	cursor := "0"
 	for {
 		begun := time.Now()
-		next, names, err := s.step(ctx, node, cursor)
+		next, names, err := s.step(ctx, keys.server, cursor)
 		if err != nil {
 			return false, err
 		}
 		for some := range slices.Chunk(names, batchSize) {
-			if more, err := found(node, some); err != nil || !more {
+			if more, err := found(keys, some); err != nil || !more {
 				return false, err
 			}
 		}
@@ -83,8 +94,8 @@ func (s *scanner) runOn(ctx context.Context, node redis.UniversalClient, found f
 }
 
 // step returns the next names.
-func (s *scanner) step(ctx context.Context, node redis.UniversalClient, cursor string) (next string, names []string, err error) {
-	value, err := ask(ctx, node, newQuery(noKey, "scan", cursor, "match", s.pattern, "count", scanCount, "type", s.kind))
+func (s *scanner) step(ctx context.Context, server pipeliner, cursor string) (next string, names []string, err error) {
+	value, err := ask(ctx, server, newQuery(noKey, "scan", cursor, "match", s.pattern, "count", scanCount, "type", s.kind))
 	if err != nil {
 		return "", nil, asError(ctx, err)
 	}
