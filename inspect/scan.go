@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/topology"
 )
 
 const (
@@ -72,6 +73,13 @@ func (s *scanner) run(ctx context.Context, found func(keys reader, names []strin
 // runOn is run for one server.
 func (s *scanner) runOn(ctx context.Context, node redis.UniversalClient, found func(reader, []string) (bool, error)) (more bool, err error) {
 	keys := reader{s.rdb, node}
+	_, isCluster := s.rdb.(topology.Cluster)
+	if client, hasConn := node.(interface{ Conn() *redis.Conn }); hasConn && !isCluster {
+		// A cursor is that of one server: after a failover, it would leave out keys of the next one.
+		conn := client.Conn()
+		defer func() { _ = conn.Close() }()
+		keys = reader{conn, conn}
+	}
 	cursor := "0"
 	for {
 		begun := time.Now()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -96,6 +97,47 @@ func TestAListThatEndsEarlyReturnsWhatItHasFound(t *testing.T) {
 	page, err := newInspector(t, server.Client(t), inspect.WithPause(100*time.Millisecond)).Locks(ctx, inspect.Filter{})
 	wantError(t, err, context.DeadlineExceeded)
 	if len(page.Locks) == 0 || !page.Truncated || page.Scanned == 0 || page.Scanned == page.DBSize {
+		t.Errorf("%d locks, %+v", len(page.Locks), page.Scan)
+	}
+}
+
+// A cutHook calls cut after the first batch that reads locks.
+type cutHook struct {
+	redis.Hook
+	cut func()
+}
+
+// DialHook returns next.
+func (h *cutHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook returns next.
+func (h *cutHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook calls cut.
+func (h *cutHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		if h.cut != nil && commands[0].Name() == "getrange" {
+			h.cut()
+			h.cut = nil
+		}
+		return err
+	}
+}
+
+// A cursor is that of one server. So a list whose connection is lost, as in a failover, does not go on with
+// another one, which may lead to another server: it would leave out keys.
+func TestAListDoesNotGoOnWithAnotherServer(t *testing.T) {
+	t.Parallel()
+	server := start(t)
+	fillServer(t, server, 3_000, 300)
+	proxy := redistest.NewProxy(t, server.Addr())
+	rdb := proxy.Client(t)
+	rdb.AddHook(&cutHook{cut: proxy.Cut})
+	i := newInspector(t, rdb, inspect.WithPause(1500*time.Millisecond)) // then the client looks whether an idle connection is closed
+	page, err := i.Locks(t.Context(), inspect.Filter{})
+	wantError(t, err, core.ErrUnavailable)
+	if len(page.Locks) == 0 || !page.Truncated {
 		t.Errorf("%d locks, %+v", len(page.Locks), page.Scan)
 	}
 }
