@@ -3,8 +3,10 @@ package registry
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -65,9 +67,13 @@ type Wait struct {
 }
 
 // LastedFor returns how long a hold or a wait since this time had lasted when the record was read. It
-// compares no clocks of different machines.
+// compares no clocks of different machines. It returns 0 for the zero time, which is not known.
 func (p *Process) LastedFor(since time.Time) time.Duration {
-	return max(0, p.Beat.Sub(since)) + max(0, p.Age)
+	if since.IsZero() {
+		return 0
+	}
+	lasted := max(0, p.Beat.Sub(since))
+	return lasted + min(max(0, p.Age), math.MaxInt64-lasted)
 }
 
 // The fields of the hash.
@@ -126,12 +132,20 @@ func array[T any](entries []T) []byte {
 	return text
 }
 
-// entries returns the entries of a JSON array, or nil if it is none.
+// entries returns the first entries of a JSON array, or nil if it is none.
 func entries[T any](text string) (found []T) {
-	if json.Unmarshal([]byte(text), &found) != nil {
+	d := json.NewDecoder(strings.NewReader(text))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
 		return nil
 	}
-	return found[:min(len(found), MaxEntries)]
+	for len(found) < MaxEntries && d.More() {
+		var entry T
+		if d.Decode(&entry) != nil {
+			return nil
+		}
+		found = append(found, entry)
+	}
+	return found
 }
 
 // ErrNotARecord is the error of Decode for a hash of another program.
@@ -153,8 +167,9 @@ func Decode(fields map[string]string, left time.Duration) (Process, error) {
 	p.Started, _ = time.Parse(time.RFC3339, fields[fieldStarted])
 	p.Beat, _ = time.Parse(time.RFC3339, fields[fieldBeat])
 	p.Holds, p.Waits = entries[Hold](fields[fieldHolds]), entries[Wait](fields[fieldWaits])
-	if ttl := time.Duration(number(fields[fieldTTL])) * time.Millisecond; ttl > 0 && left >= 0 {
-		p.Age = max(0, ttl-left)
+	const longest = math.MaxInt64 / int64(time.Millisecond)
+	if ttl := int64(number(fields[fieldTTL])); ttl > 0 && ttl <= longest && left >= 0 {
+		p.Age = max(0, time.Duration(ttl)*time.Millisecond-left)
 	}
 	return p, nil
 }

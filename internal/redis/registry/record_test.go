@@ -2,7 +2,9 @@ package registry
 
 import (
 	"fmt"
+	"math"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +68,7 @@ func TestDecodeKeepsWhatItKnows(t *testing.T) {
 		"negative number":     {fieldWaiting, "-1", func(p *Process) { p.Waiting = 0 }},
 		"damaged time":        {fieldStarted, "yesterday", func(p *Process) { p.Started = time.Time{} }},
 		"time of a later TTL": {fieldTTL, "60000", func(p *Process) { p.Age = 32 * time.Second }},
+		"TTL of no duration":  {fieldTTL, "9223372036855000", func(p *Process) { p.Age = -1 }},
 		"no TTL":              {fieldTTL, "", func(p *Process) { p.Age = -1 }},
 	} {
 		fields, want := fieldsOf(sample()), sample()
@@ -86,6 +89,29 @@ func TestDecodeKeepsWhatItKnows(t *testing.T) {
 	}
 	if p, _ = Decode(fieldsOf(p), -1); p.Age != -1 || p.LastedFor(p.Holds[0].Since) != 30*time.Second {
 		t.Errorf("a record that never expires: %v old, held for %v", p.Age, p.LastedFor(p.Holds[0].Since))
+	}
+}
+
+// No text of another program makes a time that overflows.
+func TestLastedForStaysInRange(t *testing.T) {
+	p := sample()
+	if got := p.LastedFor(time.Unix(0, 0).AddDate(-1000, 0, 0)); got != math.MaxInt64 {
+		t.Errorf("lasted for %v", got)
+	}
+	if got := p.LastedFor(time.Time{}); got != 0 {
+		t.Errorf("lasted for %v since a time that is not known", got)
+	}
+}
+
+// A record with many entries, as another program may write it, costs no more memory than its text.
+func TestDecodeOfManyEntriesTakesLittleMemory(t *testing.T) {
+	text := "[" + strings.Repeat("{},", 1_000_000) + "{}]"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	entries[Hold](text)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("it takes %d bytes", took)
 	}
 }
 
