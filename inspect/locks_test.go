@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -178,4 +179,25 @@ func keysOf(page inspect.Page) string {
 		keys = append(keys, lock.Key.Raw())
 	}
 	return strings.Join(keys, " ")
+}
+
+// Times that no time.Duration has, as those of another program, are as long as one can be.
+func TestLeasesOfOtherProgramsStayInRange(t *testing.T) {
+	t.Parallel()
+	rdb := start(t).Client(t)
+	i, token := newInspector(t, rdb), strings.Repeat("a", 32)+":1"
+	for _, err := range []error{
+		rdb.Do(t.Context(), "set", "reqlock:k", token, "px", int64(1e17)).Err(),
+		rdb.Set(t.Context(), "reqlock:shared", "shared 1 "+token+" 1", time.Hour).Err(),
+		rdb.ZAdd(t.Context(), "{reqlock:shared}:s", redis.Z{Score: 1e300, Member: token}).Err(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"k", "shared"} {
+		if lock, err := i.Lock(t.Context(), key); err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseLeft != math.MaxInt64 {
+			t.Errorf("%s: %+v, %v", key, lock.Holders, err)
+		}
+	}
 }

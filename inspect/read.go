@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -141,8 +142,11 @@ const goneTTL = -2
 
 // leftOf returns the time that a key has, or -1 if it has no TTL.
 func leftOf(pttl int64) time.Duration {
-	if pttl < 0 {
+	switch {
+	case pttl < 0:
 		return -1
+	case pttl > math.MaxInt64/int64(time.Millisecond):
+		return math.MaxInt64
 	}
 	return time.Duration(pttl) * time.Millisecond
 }
@@ -175,7 +179,7 @@ func (r *reading) decodeShared(now float64) error {
 	for token, ends := range scoresOf(leases) {
 		if ends > now {
 			h := holderOf(token)
-			h.LeaseLeft = time.Duration(ends-now) * time.Millisecond
+			h.LeaseLeft = leftOf(int64(min(ends-now, 1<<62)))
 			r.lock.Holders = append(r.lock.Holders, h)
 		}
 	}
