@@ -65,7 +65,7 @@ func (s *server) withLocker(ctx context.Context, c *call, do func(*core.Locker) 
 // newClient returns a client of the Redis of a URL. It does no I/O.
 func newClient(raw string) (redis.UniversalClient, error) {
 	u, err := url.Parse(raw)
-	if err != nil {
+	if err != nil || u.Opaque != "" || u.Fragment != "" { // "redis:host", or a password with a #
 		return nil, errURL
 	}
 	var kind string

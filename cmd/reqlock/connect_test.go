@@ -70,6 +70,7 @@ func TestAPasswordIsNeverPrinted(t *testing.T) {
 		"redis+odd://u:s3cret@host", "redis://u:s3cret@host?db=s3cret", "redis://u:s3cret@host?addr=s3cret", "redis+cluster://u:s3cret@host?s3cret=1",
 		"redis+sentinel://u:s3cret@host/s3cret?master_name=m", "redis+sentinel://u:s3cret@host", "redis://u:s3cret@host?master_name=m&route_by_latency=true", "://s3cret",
 		"redis+cluster://u:s3cret@host?read_only=true", "redis://u:s3cret@host/0?dial_timeout=s3cret",
+		"redis://:12#s3cret@host", "redis+cluster://:12#s3cret@host", "redis+sentinel://:12#s3cret@host", "redis:s3cret@host",
 	} {
 		for _, r := range []result{operator{url: wrong}.run(t, "ls"), operator{}.run(t, "ls", "--url", wrong)} {
 			r.want(t, exitUsage)
