@@ -37,11 +37,18 @@ import (
 
 func main() {
 	logging.Disable() // the errors of the commands say what is wrong
-	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process
 	os.Exit(run(ctx, os.Args[1:], newSession()))
 }
 
 // run runs a command line, and returns the exit status.
 func run(ctx context.Context, args []string, s session) int {
-	return s.report(dispatch(ctx, args, s))
+	out := &output{Writer: s.out}
+	s.out = out
+	err := dispatch(ctx, args, s)
+	if err == nil && out.err != nil {
+		err = &failure{nil, out.err}
+	}
+	return s.report(err)
 }

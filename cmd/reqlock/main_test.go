@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -33,4 +35,21 @@ func runChild(t *testing.T, args ...string) (status int, out, problems string) {
 		t.Fatal(err)
 	}
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+}
+
+// A brokenOutput is an output that nobody gets, such as a full disk.
+type brokenOutput struct{}
+
+func (brokenOutput) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// What nobody gets is no success, and watch ends.
+func TestALostOutputIsAnError(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	lease := must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
+	register(t, rdb, processOf(lease), "")
+	o.out, o.ticks = brokenOutput{}, make(chan time.Time)
+	for _, args := range []string{"ls", "ls --json", "show k", "processes", "doctor", "watch", "watch --json", "key --method POST --route /r k", "help", "version", "completion bash"} {
+		o.run(t, strings.Fields(args)...).want(t, exitError, "no space left on device")
+	}
 }

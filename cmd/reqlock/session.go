@@ -17,11 +17,30 @@ type session struct {
 	ticks func(interval time.Duration) (times <-chan time.Time, stop func())
 }
 
+// An output keeps the error of a write, so that a list that nobody gets is no success.
+type output struct {
+	io.Writer
+
+	err error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		o.err = err
+	}
+	return n, err
+}
+
 // newSession returns the session of the process.
 func newSession() session {
 	return session{
 		in: os.Stdin, out: os.Stdout, problems: os.Stderr, getenv: os.Getenv,
 		isTerminal: func(stream any) bool {
+			if out, isOutput := stream.(*output); isOutput {
+				stream = out.Writer
+			}
 			file, isFile := stream.(*os.File)
 			if !isFile {
 				return false

@@ -41,6 +41,9 @@ func beginWatch(f *flag.FlagSet) action {
 					return err
 				}
 				c.redraw(text.Bytes(), isFirst)
+				if out, isOutput := c.out.(*output); isOutput && out.err != nil { // nobody gets the next list
+					return out.err
+				}
 				if err != nil { // it may be over with the next list
 					fmt.Fprintln(c.problems, (&failure{nil, interrupted(err, c)}).Error())
 				}
