@@ -14,8 +14,8 @@
 //
 // There is no registry of locks. Locks, Records and Processes look through all keys of the server, or
 // of each master of a cluster, in steps of about a millisecond of its time, with pauses. They end at
-// the limit of WithLimit. Lock, Record and Process read one key, and Lock also the records of up to 100
-// processes. Exception: for the digest of a log line, or for the first digits of an id, they look
+// the limit of WithLimit. Lock, Record and Process read one key, and Lock also the records of the
+// processes of its holders and waiters. Exception: for the digest of a log line, or for the first digits of an id, they look
 // through the keys, too.
 //
 // # Rights

@@ -25,7 +25,7 @@ type Lock struct {
 	// 0 if no number was wanted for a week. Only the method Lock reads it.
 	FenceMax int64
 	// Processes are the processes among Holders and Waiters that are registered with core.WithInstance,
-	// at most 100, in this order. They were read after the rest. Only the method Lock reads them.
+	// in this order. They were read after the rest. Only the method Lock reads them.
 	Processes []Process
 }
 

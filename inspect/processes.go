@@ -121,14 +121,13 @@ func (i *Inspector) readProcesses(ctx context.Context, keys reader, ids []string
 	return processes, nil
 }
 
-// maxProcesses is how many processes of one lock are read.
-const maxProcesses = 100
-
 // processesOf returns the Processes of a lock.
 func (i *Inspector) processesOf(ctx context.Context, lock *Lock) ([]Process, error) {
 	var ids []string
+	seen := map[string]bool{"": true}
 	add := func(id string) {
-		if id != "" && len(ids) < maxProcesses && !slices.Contains(ids, id) {
+		if !seen[id] {
+			seen[id] = true
 			ids = append(ids, id)
 		}
 	}
@@ -138,5 +137,13 @@ func (i *Inspector) processesOf(ctx context.Context, lock *Lock) ([]Process, err
 	for _, w := range lock.Waiters {
 		add(w.Process)
 	}
-	return i.readProcesses(ctx, i.reader(), ids)
+	var all []Process
+	for some := range slices.Chunk(ids, batchSize) {
+		processes, err := i.readProcesses(ctx, i.reader(), some)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, processes...)
+	}
+	return all, nil
 }

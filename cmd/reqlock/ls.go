@@ -101,19 +101,22 @@ const (
 	lookups = 8
 )
 
-// holders returns the registered processes among the holders of locks, by their ids.
+// holders returns the processes of the holders of locks, by their ids, without those that are silent. Only
+// the ID is set of those that were not looked up.
 func (s *server) holders(ctx context.Context, locks []inspect.Lock) (map[string]inspect.Process, error) {
 	known := make(map[string]inspect.Process)
 	for _, lock := range locks {
 		for _, h := range lock.Holders {
-			if h.Process != "" && len(known) < maxHolders {
-				known[h.Process] = inspect.Process{}
+			if h.Process != "" {
+				known[h.Process] = inspect.Process{ID: h.Process}
 			}
 		}
 	}
-	ids := make(chan string, len(known))
+	ids := make(chan string, min(maxHolders, len(known)))
 	for id := range known {
-		ids <- id
+		if len(ids) < cap(ids) {
+			ids <- id
+		}
 	}
 	close(ids)
 	var mu sync.Mutex

@@ -130,4 +130,7 @@ func TestLsFindsManyProcesses(t *testing.T) {
 	if n := strings.Count(r.out, "payments"); n != maxHolders {
 		t.Errorf("%d processes are found\n%s", n, r.out)
 	}
+	if strings.Contains(r.out, "silent") { // nobody has looked
+		t.Errorf("a registered process is silent:\n%s", r.out)
+	}
 }

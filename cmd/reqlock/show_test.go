@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,4 +79,22 @@ func TestShowHasEachLeaseOfAPermit(t *testing.T) {
 	other := must(newLocker(t, rdb).With(permits).Lock(t.Context(), "k"))(t)
 	o.run(t, "show", "k").want(t, exitOK, "kind:   shared lock or permits", processOf(one)[:8]+"  silent", processOf(other)[:8]+"  silent")
 	o.run(t, "ls").want(t, exitOK, "2 leases")
+}
+
+// Each process of a long queue is shown.
+func TestShowNamesManyProcesses(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	const waiters = 250
+	for n := range waiters {
+		id := strings.Repeat("0", 28) + strconv.Itoa(1000+n)
+		if err := rdb.RPush(t.Context(), "{reqlock:k}:q", id+":1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		register(t, rdb, id, "")
+	}
+	r := o.run(t, "show", "k").want(t, exitOK)
+	if n := strings.Count(r.out, "payments"); n != waiters || strings.Contains(r.out, "silent") {
+		t.Errorf("%d processes are found\n%s", n, r.out)
+	}
 }

@@ -38,6 +38,8 @@ type processName struct {
 	Version string `json:"version,omitempty"`
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
+
+	isSilent bool
 }
 
 // A holderView is a lease. Left is -1 if the lock has no TTL. Held and Caller are known if the
@@ -85,14 +87,14 @@ func (c *call) names(key inspect.Key) keyNames {
 	return keyNames{key.Raw(), key.String(), key.Name()}
 }
 
-// viewLock returns the view of a lock. find returns a process by its id, if it is registered.
+// viewLock returns the view of a lock. find returns a process by its id, unless it is silent.
 func (c *call) viewLock(lock inspect.Lock, find func(id string) (inspect.Process, bool)) lockView {
 	v := lockView{
 		keyNames: c.names(lock.Key), Idempotent: lock.Idempotent, Shared: lock.Shared,
 		Waiting: lock.Waiting, FenceMax: lock.FenceMax, Holders: make([]holderView, 0, len(lock.Holders)),
 	}
 	for _, h := range lock.Holders {
-		holder := holderView{processName: processName{ID: h.Process}, Kind: h.Kind.String(), Lease: string(h.Lease), Permits: h.Permits, Left: span(h.LeaseLeft)}
+		holder := holderView{processName: processName{ID: h.Process, isSilent: true}, Kind: h.Kind.String(), Lease: string(h.Lease), Permits: h.Permits, Left: span(h.LeaseLeft)}
 		if p, ok := find(h.Process); ok {
 			hold, _ := p.Hold(lock.Key)
 			holder.processName, holder.Held, holder.Caller = nameOfProcess(p), span(hold.For), hold.Caller
@@ -100,7 +102,7 @@ func (c *call) viewLock(lock inspect.Lock, find func(id string) (inspect.Process
 		v.Holders = append(v.Holders, holder)
 	}
 	for _, w := range lock.Waiters {
-		waiter := waiterView{processName: processName{ID: w.Process}, Shared: w.Shared, Permits: w.Permits}
+		waiter := waiterView{processName: processName{ID: w.Process, isSilent: true}, Shared: w.Shared, Permits: w.Permits}
 		if p, ok := find(w.Process); ok {
 			wait, _ := p.Wait(lock.Key)
 			waiter.processName, waiter.Requests, waiter.Waiting, waiter.Caller = nameOfProcess(p), wait.Requests, span(wait.For), wait.Caller
@@ -133,7 +135,7 @@ func (c *call) viewKey(endpointKey string) *recordView {
 
 // nameOfProcess returns the names of a registered process.
 func nameOfProcess(p inspect.Process) processName {
-	return processName{p.ID, p.Service, p.Version, p.Host, p.PID}
+	return processName{ID: p.ID, Service: p.Service, Version: p.Version, Host: p.Host, PID: p.PID}
 }
 
 // shortID is how many digits of the id of a process a table has. All commands accept them.
@@ -145,10 +147,10 @@ func (p processName) short() string { return orDash(p.ID[:min(shortID, len(p.ID)
 // where returns the service, the machine and the process, or "silent".
 func (p processName) where() string {
 	switch {
-	case p.ID == "":
-		return "-"
-	case p.PID == 0 && p.Host == "" && p.Service == "":
+	case p.ID != "" && p.isSilent:
 		return "silent"
+	case p.PID == 0 && p.Host == "" && p.Service == "":
+		return "-"
 	default:
 		return orDash(p.Service) + " " + orDash(p.Host) + ":" + strconv.Itoa(p.PID)
 	}

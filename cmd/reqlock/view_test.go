@@ -21,6 +21,7 @@ func namesOf(kind reflect.Type) (names []string) {
 		switch {
 		case f.Anonymous:
 			names = append(names, namesOf(inner)...)
+		case !f.IsExported(): // it is not in the JSON
 		case isObject:
 			for _, part := range namesOf(inner) {
 				names = append(names, name+"."+part)
