@@ -39,11 +39,12 @@ const maxInstanceText = 128
 // Instance get a default.
 //
 // The record is the hash {<prefix>process:<id>}:p. It is written at the first lock and each 10 s
-// after that, by a goroutine and a command of its own. It lives for 30 s, and Close deletes it. In a
+// after that, by a goroutine and a command of its own. It lives for an hour, and Close deletes it. In a
 // quorum each server has a record. A record that cannot be written changes nothing for a lock, and is
 // part of no Outage. If a server refuses it, the observer receives one Warned event.
 //
-// A process without a record is silent: it may run nevertheless. So its leases may be held.
+// A process that has not written for 30 s is silent, and its record says which one it was. It may run
+// nevertheless, so its leases may be held.
 //
 // With the option, the connection of the Locker's subscription has the name reqlock-<id> in CLIENT
 // LIST, unless a type of the program wraps the client. Connections of the program keep their names.

@@ -30,7 +30,7 @@ type Lock struct {
 }
 
 // Process returns one of the Processes: that of a Holder or a Waiter with this id. It reports false if
-// the process is silent.
+// Redis has no record of the process.
 func (l Lock) Process(id string) (Process, bool) {
 	n := slices.IndexFunc(l.Processes, func(p Process) bool { return p.ID == id })
 	if n < 0 {

@@ -9,9 +9,8 @@ import (
 )
 
 // A Process is what a process with core.WithInstance has written about itself, each 10 s. Redis has it
-// until 30 s after the last time, and the process deletes it when it closes its Locker. So a process
-// without a Process is silent, and not known to be dead: it may not be registered, or cannot reach
-// Redis. The texts are as they were written: escape them for a page or a terminal.
+// until an hour after the last time, and the process deletes it when it closes its Locker. The texts
+// are as they were written: escape them for a page or a terminal.
 type Process struct {
 	// ID is the id of the process: 32 hex digits, as in a Holder, a Waiter and in lines of the log.
 	ID string
@@ -29,6 +28,10 @@ type Process struct {
 	// Waits are the keys that its requests had waited for longest, at most 20, the longest one first.
 	Waits []Wait
 }
+
+// Silent reports whether the process has written nothing for 30 s. It is not known to be dead: it may not
+// reach Redis, or stand still.
+func (p Process) Silent() bool { return p.Age < 0 || p.Age > registry.SilentAfter }
 
 // A Hold is a lease that a process holds for one request.
 type Hold struct {

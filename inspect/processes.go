@@ -37,7 +37,7 @@ var processDigits = regexp.MustCompile(`^[0-9a-f]{4,32}$`)
 
 // Process reads one process that is registered with core.WithInstance. The id may be its first 4 digits
 // or more: then Process looks through all keys, and returns an error if the ids of several processes
-// begin with them. It returns core.ErrNotFound if the process is silent: see the type Process.
+// begin with them. It returns core.ErrNotFound if Redis has no record of the process.
 func (i *Inspector) Process(ctx context.Context, id string) (Process, error) {
 	if !processDigits.MatchString(id) {
 		return Process{}, errProcessID

@@ -13,10 +13,13 @@ import (
 )
 
 const (
-	// TTL is how long a record lives after the last beat.
-	TTL = 30 * time.Second
-	// Interval is the time from beat to beat. Two beats in a row may fail, and the record stays.
+	// Interval is the time from beat to beat.
 	Interval = 10 * time.Second
+	// SilentAfter is how long after its last beat a process counts as silent. Two beats in a row may fail.
+	SilentAfter = 3 * Interval
+	// TTL is how long a record lives after the last beat. So an operator still finds out which process
+	// has died.
+	TTL = time.Hour
 )
 
 // A Config says what a Beater writes, and where.

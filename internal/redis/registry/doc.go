@@ -4,6 +4,6 @@
 // Beater writes it each Interval.
 //
 // A record is for people. No lock depends on it, so a beat that fails is no fault of a lock. A
-// process without a record is silent, and not known to be dead: its beats may fail, or it may not
-// be registered.
+// process without a beat for SilentAfter is silent, and not known to be dead: its beats may fail. One
+// without a record may not be registered.
 package registry

@@ -67,7 +67,7 @@ func TestDecodeKeepsWhatItKnows(t *testing.T) {
 		"damaged number":      {fieldHeld, "many", func(p *Process) { p.Held = 0 }},
 		"negative number":     {fieldWaiting, "-1", func(p *Process) { p.Waiting = 0 }},
 		"damaged time":        {fieldStarted, "yesterday", func(p *Process) { p.Started = time.Time{} }},
-		"time of a later TTL": {fieldTTL, "60000", func(p *Process) { p.Age = 32 * time.Second }},
+		"time of a later TTL": {fieldTTL, "3630000", func(p *Process) { p.Age = 32 * time.Second }},
 		"TTL of no duration":  {fieldTTL, "9223372036855000", func(p *Process) { p.Age = -1 }},
 		"no TTL":              {fieldTTL, "", func(p *Process) { p.Age = -1 }},
 	} {
