@@ -32,6 +32,7 @@ type Attempt struct {
 	caller   callerContext
 	within   []*engine.Nested // in the leases of other locks under which the caller runs
 	decision atomic.Int32
+	sealing  atomic.Pointer[sealing] // nil unless Commit has begun to seal the answer
 }
 
 // Begin begins an idempotent request, which takes effect once for its key, however often it
@@ -93,7 +94,8 @@ func (l *Locker) begin(ctx context.Context, key lockKey, fingerprint []byte) (*A
 		return nil, l.refuseMistake(ctx, marked, true, &Error{Kind: ErrHiddenLease})
 	}
 	a := &Attempt{locker: l, key: key.Raw, lease: &Lease{}}
-	err := l.take(ctx, a.parentOf(ctx), marked, l.waitOr(0), &engine.Attempt{
+	parent := a.parentOf(ctx)
+	err := l.take(ctx, parent, marked, l.waitOr(0), &engine.Attempt{
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
 		Rerun:       l.settings.rerunUnknown,
@@ -105,6 +107,8 @@ func (l *Locker) begin(ctx context.Context, key lockKey, fingerprint []byte) (*A
 	a.leave()
 	var refused *engine.Refusal
 	switch {
+	case errors.As(err, &refused) && refused.Reason == engine.Done && isSealed(refused.Record):
+		return l.replaySealed(ctx, parent, marked, fingerprint, refused)
 	case errors.As(err, &refused) && refused.Reason == engine.Done:
 		return &Attempt{locker: l, key: key.Raw, replay: refused.Record}, nil
 	default:
@@ -174,7 +178,7 @@ func (a *Attempt) Lease() *Lease { return a.lease }
 // processes, as after a crash, see WithRerunUnknown. It is ctx's error if ctx ended first. If
 // the Attempt is a replay, there is another error.
 func (a *Attempt) Commit(ctx context.Context, answer []byte) error {
-	if len(answer) <= a.locker.settings.maxAnswer {
+	if s := &a.locker.settings; !s.withoutAnswer && len(answer) <= s.maxAnswer {
 		answer = bytes.Clone(answer)
 	}
 	return a.commitOwned(ctx, answer)
@@ -183,8 +187,12 @@ func (a *Attempt) Commit(ctx context.Context, answer []byte) error {
 // commitOwned is Commit without a copy of the answer, whose bytes the caller must not change any
 // more.
 func (a *Attempt) commitOwned(ctx context.Context, answer []byte) error {
-	if len(answer) > a.locker.settings.maxAnswer {
+	s := &a.locker.settings
+	switch {
+	case s.withoutAnswer || len(answer) > s.maxAnswer:
 		return a.Done(ctx)
+	case s.sealer != nil && a.lease != nil && a.outer == nil:
+		return a.commitSealed(ctx, answer)
 	}
 	return a.end(ctx, engine.EndCommit, answer)
 }
@@ -254,6 +262,9 @@ func (a *Attempt) end(ctx context.Context, ending engine.Ending, answer []byte) 
 		return causeOf(a.lease.nested.Release())
 	}
 	ctx = orBackground(ctx)
+	if s := a.sealing.Load(); s != nil {
+		return s.wait(ctx)
+	}
 	loss, err := a.lease.hold.End(ctx, ending, answer)
 	a.leave()
 	return a.lease.ended(ctx, loss, err)

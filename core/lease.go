@@ -192,7 +192,9 @@ func (l *Lease) ended(ctx context.Context, loss engine.Loss, err error) error {
 	case ctx.Err() != nil && err == ctx.Err(): //nolint:errorlint // ctx's own error, not a fault that wraps an equal error
 		return err
 	default:
-		return l.locker.withRequests(&Error{Kind: ErrUnavailable, RetryAfter: l.locker.settings.retryAfter, Cause: err})
+		refusal := unavailable(err)
+		refusal.RetryAfter = l.locker.settings.retryAfter
+		return l.locker.withRequests(refusal)
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *settings) observe(e engine.Event) {
 	case e.Kind == engine.Searched:
 		event.Open, event.Took, event.Holds, event.Held = e.Holds, e.Held, 0, 0
 	case e.Err != nil:
-		event.Err = &Error{Kind: ErrUnavailable, Cause: e.Err}
+		event.Err = unavailable(e.Err)
 	}
 	s.notify(event)
 }
@@ -138,7 +138,7 @@ func unknownCause(e engine.Event) error {
 	case e.Ending == engine.EndUnknown:
 		return errEndedUnknown
 	case e.Err != nil:
-		return &commitError{&Error{Kind: ErrUnavailable, Cause: e.Err}, e.GoesOn}
+		return &commitError{unavailable(e.Err), e.GoesOn}
 	}
 	return errAttemptDied
 }
@@ -151,7 +151,7 @@ var (
 	errUnreadableKey = fmt.Errorf("%w, whose key redis has as a digest only", errAttemptFound)
 )
 
-// A commitError says that Redis did not accept a Commit or Done.
+// A commitError says that Redis did not accept a Commit or Done, or that its answer was not sealed.
 type commitError struct {
 	err    *Error
 	goesOn bool

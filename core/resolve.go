@@ -80,6 +80,11 @@ func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution,
 	if err != nil {
 		return err
 	}
+	if l.settings.sealer != nil && request.Resolution == engine.ResolveAnswered {
+		if err := l.sealResolution(ctx, &request); err != nil {
+			return err
+		}
+	}
 	status, err := l.engine.Resolve(ctx, request)
 	if err != nil {
 		refusal := l.withRequests(refusalOf(err, l.settings.retryAfter))

@@ -23,6 +23,7 @@ const (
 	defaultOpenBytes      = 64 << 20
 	defaultRetention      = 24 * time.Hour
 	defaultMaxAnswer      = 1 << 20
+	defaultSealTimeout    = time.Second
 
 	// minTTL is the shortest TTL that renewals can meet over a network.
 	minTTL = 100 * time.Millisecond
@@ -31,6 +32,8 @@ const (
 	maxTTL = 10 * 365 * 24 * time.Hour
 	// minCommandTimeout is the shortest time in which a nearby server can reply.
 	minCommandTimeout = time.Millisecond
+	// maxSealTimeout is how long an answer may wait for its key at most.
+	maxSealTimeout = time.Minute
 	// maxRetryAfter is the longest hint that is useful to a client.
 	maxRetryAfter = 24 * time.Hour
 )
@@ -51,9 +54,12 @@ type settings struct {
 	minHold    time.Duration // 0: none
 	limit      engine.Limit  // that of a key without a limit of its own
 
-	retention    time.Duration
-	rerunUnknown bool
-	maxAnswer    int
+	retention     time.Duration
+	rerunUnknown  bool
+	maxAnswer     int
+	withoutAnswer bool
+	sealer        Sealer // nil: answers are stored as they are
+	sealTimeout   time.Duration
 	// clientCancel lets the end of the caller's context end that of an attempt.
 	clientCancel bool
 
@@ -94,6 +100,8 @@ func defaultSettings() settings {
 		maxWaiters: defaultMaxWaiters,
 		retention:  defaultRetention,
 		maxAnswer:  defaultMaxAnswer,
+
+		sealTimeout: defaultSealTimeout,
 		root: root{
 			prefix: defaultPrefix, commandTimeout: defaultCommandTimeout, failFast: defaultFailFast,
 			maxTotal: defaultMaxTotal, openCommits: defaultOpenCommits, openBytes: defaultOpenBytes,
@@ -151,7 +159,7 @@ func (s *settings) noteFailOpen() {
 
 // engineConfig returns the engine's configuration.
 func (s *settings) engineConfig() engine.Config {
-	hooks := engine.Hooks{Cause: causeOf}
+	hooks := engine.Hooks{Cause: causeOf, IsSealed: isSealed}
 	if len(s.observers) > 0 {
 		hooks.Observe = s.observe
 		hooks.OnlyUrgent = s.log != nil && len(s.observers) == 1

@@ -71,6 +71,9 @@ type Hooks struct {
 	Observe func(Event)
 	// OnlyUrgent limits Observe to the events that an operator should see: see isUrgent.
 	OnlyUrgent bool
+	// IsSealed reports whether the owner has to open a record, and then observes itself whether the
+	// caller has got an answer. It may be nil.
+	IsSealed func(record []byte) bool
 	// Cause returns the error for a loss. The engine cancels the holder's context with
 	// it. It must not be nil.
 	Cause func(Loss) error

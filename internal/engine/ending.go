@@ -84,8 +84,9 @@ func (h *Hold) SetOutcomeName(name string) { h.say(func(s *said) { s.name = name
 
 // A said is what the owner says about an attempt that ends as unknown.
 type said struct {
-	cause error
-	name  string // if the request has none
+	cause    error
+	name     string    // if the request has none
+	unsealed *unsealed // nil: the answer can be sent
 }
 
 // say changes what the owner says, unless the attempt has ended.
@@ -116,6 +117,9 @@ func (h *Hold) isRefused() bool {
 	return h.ending.isFinal() && h.stored == store.NotStored
 }
 
+// Fingerprint returns that of the attempt. The caller must not change its bytes.
+func (h *Hold) Fingerprint() []byte { return h.request.Attempt.Fingerprint }
+
 // Number returns the number of this attempt at the request, from 1; 0 for a mere lock.
 func (h *Hold) Number() int { return h.number }
 
@@ -132,7 +136,7 @@ func (h *Hold) releaseLate() {
 		over = time.Now().Add(commitTimeout)
 	}
 	h.engine.work.Add()
-	q.releaseWhenClear(r, over, func(released store.ReleaseResult, err error) {
+	done := func(released store.ReleaseResult, err error) {
 		defer h.engine.work.Done()
 		var after callbacks
 		q.shard.mu.Lock()
@@ -159,7 +163,12 @@ func (h *Hold) releaseLate() {
 		h.completeRelease(err, &after)
 		q.shard.mu.Unlock()
 		after.run(h.engine)
-	})
+	}
+	if u := h.notSealed(); u != nil {
+		done(store.ReleaseResult{}, u.fault)
+		return
+	}
+	q.releaseWhenClear(r, over, done)
 }
 
 // releaseWhenClear is releaseUntil, but a commit is not sent while an attempt of the queue begins or

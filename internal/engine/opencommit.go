@@ -34,6 +34,9 @@ type openCommit struct {
 	sending bool
 	last    bool // it is not sent again
 	ended   bool // the queue does not have it any more
+
+	unsealed *unsealed // nil: the request can be sent
+	sealed   []byte    // the sealed answer; only the send that is under way uses it
 }
 
 // size is how much the commit counts towards Config.MaxOpenBytes.
@@ -82,7 +85,7 @@ func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error) bool {
 	}
 	r.Inline = false
 	c := &openCommit{
-		queue: q, request: r, fault: fault, granted: h.since, begun: time.Now(),
+		queue: q, request: r, fault: fault, granted: h.since, begun: time.Now(), unsealed: h.notSealed(),
 		event: Event{Kind: Committed, Repeated: true, Ending: h.ending, Key: h.request.Key, Name: h.outcomeName(), Attempt: true},
 	}
 	e := q.engine

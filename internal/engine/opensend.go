@@ -45,7 +45,7 @@ func (c *openCommit) send() {
 	q.shard.mu.Unlock()
 	after.run(e)
 	if sending {
-		e.store.Release(c.request, c.onResult)
+		c.sendSealed()
 	}
 }
 

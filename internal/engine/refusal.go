@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/reqlock/reqlock/internal/store"
 )
@@ -38,6 +39,10 @@ type Refusal struct {
 	// Ended is the ctx.Err() of the caller's context, if that ended the wait, and Cause
 	// is its context.Cause.
 	Ended, Cause error
+	// Waited is how long the caller has waited, and Queued says that there was a Waiting event, if the
+	// owner observes the result: see Hooks.IsSealed.
+	Waited time.Duration
+	Queued bool
 	// Early says that the caller's context had ended before the call, so that the caller has not
 	// waited.
 	Early bool

@@ -167,6 +167,10 @@ func (q *queue) sendRelease(r store.ReleaseRequest) {
 		q.engine.store.Release(r, q.releaseDone)
 		return
 	}
+	if u := q.lease.last.notSealed(); u != nil {
+		go q.releaseDone(store.ReleaseResult{}, u.fault) // the caller may have the mutex
+		return
+	}
 	q.engine.releaseUntil(r, time.Now().Add(commitTimeout), q.releaseDone)
 }
 

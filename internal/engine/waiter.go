@@ -44,6 +44,9 @@ func (w *waiter) observeOutcome(begun time.Time, refusal *Refusal) {
 	switch {
 	case refusal == nil:
 		event.Kind, event.Handover = Acquired, h.handover
+	case refusal.Reason == Done && h.engine.hooks.IsSealed != nil && h.engine.hooks.IsSealed(refusal.Record):
+		refusal.Waited, refusal.Queued = event.Waited, event.Queued
+		return
 	case refusal.Reason == Done:
 		event.Kind = Replayed
 	default:

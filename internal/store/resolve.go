@@ -88,4 +88,6 @@ type Outcome struct {
 	Number int
 	// Left is how long the record will be kept.
 	Left time.Duration
+	// Fingerprint is that of the request. It is empty if a damaged record has none.
+	Fingerprint string
 }

@@ -1,0 +1,59 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// A Sealer encrypts the answers of idempotent requests before they leave the process, and opens them
+// for copies: see WithSealer. NewAESSealer returns one whose keys are in memory. Implement Sealer for
+// a key management service (KMS).
+//
+// The id of the key is stored beside the sealed answer as plain text, and appears in errors and events.
+// binding has 32 bytes, which name the record: its key, its fingerprint and the format. Give it to the
+// encryption as additional data (or as a part of the encryption context of a KMS), so that an answer
+// that somebody moved to another record does not open.
+//
+// ctx has the values of the request's context, and ends after the time of WithSealTimeout. reqlock does
+// not wait longer, also if the method does. The text of an error gets into events and logs, so it must
+// contain neither the answer nor a key. A panic counts as an error.
+//
+// The methods must be safe for concurrent use, and must not change their arguments.
+type Sealer interface {
+	// Seal encrypts an answer, and returns the id of the key, of 1 to 255 bytes. An error counts as a
+	// commit that failed: see Attempt.Commit.
+	Seal(ctx context.Context, answer, binding []byte) (keyID string, sealed []byte, err error)
+	// Open returns the answer that Seal has encrypted. If the key id is not known, or the
+	// authentication fails, so that another try does not help, the error is or wraps ErrUnreplayable,
+	// and a copy gets ErrUnreplayable. After any other error a copy gets ErrUnavailable.
+	Open(ctx context.Context, keyID string, sealed, binding []byte) (answer []byte, err error)
+}
+
+// errSealer is the kind of error of a Sealer that is away or too slow.
+var errSealer error = &narrower{"reqlock: the sealer of answers is unavailable", ErrUnavailable}
+
+// A sealFailure is why an answer could not be sealed or opened now.
+type sealFailure struct{ err error }
+
+func (e *sealFailure) Error() string { return e.err.Error() }
+
+func (e *sealFailure) Unwrap() error { return e.err }
+
+// newSealFailure returns the failure of a method of a Sealer. It never unwraps to an error of package
+// context, because such an error would say that the context of the caller has ended.
+func newSealFailure(method string, err error) *sealFailure {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = errors.New(err.Error())
+	}
+	return &sealFailure{fmt.Errorf("%s: %w", method, err)}
+}
+
+// unavailable returns the *Error for a fault of Redis, or of the Sealer.
+func unavailable(fault error) *Error {
+	var failed *sealFailure
+	if errors.As(fault, &failed) {
+		return &Error{Kind: errSealer, Cause: failed.err}
+	}
+	return &Error{Kind: ErrUnavailable, Cause: fault}
+}

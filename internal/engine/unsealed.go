@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// An unsealed is an answer that its owner could not seal in time. Its commit counts as one that the
+// store has not accepted: it becomes an open commit, which seals the answer before it is sent.
+type unsealed struct {
+	// seal returns the sealed answer. It may be called again after an error. It takes a limited time.
+	seal  func() ([]byte, error)
+	fault *store.Fault // of the try before
+}
+
+// EndUnsealed is End by EndCommit for an answer that could not be sealed: it returns the error of that
+// try. Callers of this engine get the record as it is.
+func (h *Hold) EndUnsealed(ctx context.Context, record []byte, seal func() ([]byte, error), failed error) (Loss, error) {
+	h.say(func(s *said) { s.unsealed = &unsealed{seal, sealFault(failed)} })
+	return h.End(ctx, EndCommit, record)
+}
+
+// sealFault returns the fault of a commit whose answer could not be sealed.
+func sealFault(err error) *store.Fault { return &store.Fault{Temporary: true, Err: err} }
+
+// notSealed returns the answer that is not sealed yet, or nil, after the end of the hold.
+func (h *Hold) notSealed() *unsealed {
+	if h.said == nil {
+		return nil
+	}
+	return h.said.unsealed
+}
+
+// sendSealed sends the commit, and seals its answer before, if that is not done yet. It runs outside
+// of the mutex, and the commit is marked as being sent.
+func (c *openCommit) sendSealed() {
+	r := c.request
+	if c.unsealed != nil && c.sealed == nil {
+		sealed, err := c.unsealed.seal()
+		if err != nil {
+			c.onResult(store.ReleaseResult{}, sealFault(err))
+			return
+		}
+		c.sealed = sealed
+	}
+	if c.sealed != nil {
+		r.Record = c.sealed
+	}
+	c.queue.engine.store.Release(r, c.onResult)
+}
