@@ -35,6 +35,7 @@ func grpcScenarios() []grpcScenario {
 		{"the lease is lost, and another attempt has run", takenOver},
 		{"Redis becomes unavailable while the handler runs", redisDownAfter},
 		{"the answer is sent after the commit, and not before", commitFirst},
+		{"sealed answers, and a method that stores none", sealedCalls},
 		{"one round trip before the handler and one after, one for a replay", roundTrips},
 	}, grpcOperatorScenarios(), grpcEventScenarios())
 }

@@ -119,6 +119,7 @@ func scenarios() []testCase {
 		streamScenarios(),
 		leaseScenarios(),
 		operatorScenarios(),
+		sealedScenarios(),
 		faultScenarios(),
 		eventScenarios(),
 	)
