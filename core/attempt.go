@@ -262,8 +262,8 @@ func (a *Attempt) end(ctx context.Context, ending engine.Ending, answer []byte) 
 		return causeOf(a.lease.nested.Release())
 	}
 	ctx = orBackground(ctx)
-	if s := a.sealing.Load(); s != nil {
-		return s.wait(ctx)
+	if err := a.awaitSealing(ctx); err != nil {
+		return err
 	}
 	loss, err := a.lease.hold.End(ctx, ending, answer)
 	a.leave()

@@ -8,22 +8,24 @@ import (
 	"github.com/reqlock/reqlock/internal/engine"
 )
 
-// A sealing is a Commit that seals its answer. Meanwhile the attempt keeps its lease.
-type sealing struct {
-	done chan struct{} // closed when err is set
-	err  error
-}
+// A sealing is a Commit that seals its answer: closed when the attempt is about to end. Meanwhile the
+// attempt keeps its lease.
+type sealing chan struct{}
 
-// wait returns what the Commit returns, or ctx's error if ctx ends first.
-func (s *sealing) wait(ctx context.Context) error {
+// awaitSealing waits until no Commit seals its answer any more. The error is ctx's.
+func (a *Attempt) awaitSealing(ctx context.Context) error {
+	s := a.sealing.Load()
+	if s == nil {
+		return nil
+	}
 	select {
-	case <-s.done:
-		return s.err
+	case <-*s:
+		return nil
 	default:
 	}
 	select {
-	case <-s.done:
-		return s.err
+	case <-*s:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -37,11 +39,11 @@ func (l *Locker) bindingOf(marked string, fingerprint []byte) []byte {
 // commitSealed is commitOwned with a Sealer, for an attempt that runs.
 func (a *Attempt) commitSealed(ctx context.Context, answer []byte) error {
 	ctx = orBackground(ctx)
-	own := &sealing{done: make(chan struct{})}
-	if !a.sealing.CompareAndSwap(nil, own) {
-		return a.sealing.Load().wait(ctx)
+	own := make(sealing)
+	if !a.sealing.CompareAndSwap(nil, &own) {
+		return a.end(ctx, engine.EndCommit, nil) // waits for the Commit before, and returns its result
 	}
-	defer close(own.done)
+	defer close(own)
 	s, binding := &a.locker.settings, a.locker.bindingOf(attemptMark+a.key, a.lease.hold.Fingerprint())
 	sealed, err := s.seal(context.WithoutCancel(ctx), answer, binding)
 	var loss engine.Loss
@@ -52,8 +54,7 @@ func (a *Attempt) commitSealed(ctx context.Context, answer []byte) error {
 		loss, err = a.lease.hold.EndUnsealed(ctx, answer, again, err)
 	}
 	a.leave()
-	own.err = a.lease.ended(ctx, loss, err)
-	return own.err
+	return a.lease.ended(ctx, loss, err)
 }
 
 // replaySealed returns the attempt that is the replay of a sealed answer, and observes the result. The
