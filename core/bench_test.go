@@ -167,3 +167,41 @@ func BenchmarkEnter(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkAttempt measures one attempt and its commit, and one replay, on a real server, with an answer of
+// 1 KiB that is stored as it is or sealed.
+func BenchmarkAttempt(b *testing.B) {
+	all := core.Must(core.New(redistest.Start(b).Client(b)))
+	defer func() { _ = all.Close(context.Background()) }()
+	answer, fingerprint, keys := make([]byte, 1024), []byte("f"), 0
+	run := func(b *testing.B, locks *core.Locker) (key string) {
+		b.Helper()
+		keys++
+		key = strconv.Itoa(keys)
+		a, err := locks.Begin(context.Background(), key, fingerprint)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := a.Commit(context.Background(), answer); err != nil {
+			b.Fatal(err)
+		}
+		return key
+	}
+	for name, locks := range map[string]*core.Locker{"plain": all, "sealed": all.With(core.WithSealer(sealerOf(b, "now")))} {
+		b.Run("commit/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				run(b, locks)
+			}
+		})
+		b.Run("replay/"+name, func(b *testing.B) {
+			key := run(b, locks)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := locks.Begin(context.Background(), key, fingerprint); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -54,7 +54,7 @@ func Answered(answer Answer) Resolution { return Resolution{answered, answer} }
 // if a later attempt had been aborted before. A refused commit shows that the request did take
 // effect, so before NotDone, find out that the process has ended. A repeated call with the same
 // arguments returns nil, except that a repeated NotDone returns ErrNotFound, or ErrChanged if
-// another attempt has begun.
+// another attempt has begun, and that a repeated Answered with WithSealer returns ErrChanged.
 //
 // NotDone and Done also end the state StateDamaged. Such a record may lack the fingerprint, so
 // after Done each request with the key is a copy, and Answered gets ErrChanged.

@@ -147,6 +147,8 @@ func samplesOf(t *testing.T) map[string][]any {
 	must(err)
 	named, err := core.Getter(func(string) string { return key }).Named("account").Read("")
 	must(err)
+	sealer, err := core.NewAESSealer("now", map[string][]byte{"now": []byte(strings.Repeat(secret, 4))})
+	must(err)
 	event := core.Event{Err: busy}
 	mu.Lock()
 	defer mu.Unlock()
@@ -155,6 +157,7 @@ func samplesOf(t *testing.T) map[string][]any {
 	}
 
 	samples := map[string][]any{
+		"core.AESSealer": {sealer},
 		"core.Attempt":   {done, replay, running, inner},
 		"core.AttemptID": {record.Attempt},
 		"core.Error":     {busy},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 )
 
@@ -15,6 +16,7 @@ var valid = map[string]core.Option{
 	"WithFingerprint":     core.WithFingerprint(func(string) ([]byte, error) { return nil, nil }),
 	"WithFreeOnFailure":   core.WithFreeOnFailure(),
 	"WithOptionalKey":     core.WithOptionalKey("X-Key"),
+	"WithoutAnswer":       core.WithoutAnswer(),
 	"WithoutFingerprint":  core.WithoutFingerprint(),
 	"WithBusyStatus":      core.WithBusyStatus(429),
 	"WithMaxBody":         core.WithMaxBody(1),
@@ -47,6 +49,8 @@ var valid = map[string]core.Option{
 	"WithClientCancel":    core.WithClientCancel(true),
 	"WithRetention":       core.WithRetention(time.Minute),
 	"WithRetryAfter":      core.WithRetryAfter(time.Minute),
+	"WithSealTimeout":     core.WithSealTimeout(time.Minute),
+	"WithSealer":          core.WithSealer(adapter.Must(core.NewAESSealer("now", map[string][]byte{"now": make([]byte, 32)}))),
 	"WithShared":          core.WithShared(true),
 	"WithTTL":             core.WithTTL(time.Minute),
 	"WithUnknownSearch":   core.WithUnknownSearch(time.Minute),

@@ -123,13 +123,14 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 	)
 	mustReject("finish", aborts, list(yes, two))
 	mustReject("resolve", first, nil, "secret", list(), list(yes), int64(-1), int64(4), true)
-	name := nameOf(storetest.Bob1)
+	name, f := nameOf(storetest.Bob1), "print"
 	mustReject("outcome", first,
-		nil, "secret", yes, list(yes), list("R", name, yes, yes), list("A", name, no, yes, no), list(no, name, yes, yes, no),
-		list("D", name, "secret", yes, no), list("D", name, no, "secret", no), list("D", name, no, yes, two), list("D", "secret", no, yes, no),
-		list("R", "secret", yes, yes, no), list("R", no, yes, yes, no), list("R", name, "secret", yes, no),
-		list("R", name, yes, "secret", no), list("R", name, yes, yes, two), list("R", name, no, yes, no),
-		list("D", name, yes, yes, no), list("D", name, no, yes, yes), list("U", name, no, yes, yes), list("?", name, no, yes, yes),
+		nil, "secret", yes, list(yes), list("D", name, no, yes, no), list("D", name, no, yes, no, no),
+		list("R", name, yes, yes), list("A", name, no, yes, no, f), list(no, name, yes, yes, no, f),
+		list("D", name, "secret", yes, no, f), list("D", name, no, "secret", no, f), list("D", name, no, yes, two, f), list("D", "secret", no, yes, no, f),
+		list("R", "secret", yes, yes, no, f), list("R", no, yes, yes, no, f), list("R", name, "secret", yes, no, f),
+		list("R", name, yes, "secret", no, f), list("R", name, yes, yes, two, f), list("R", name, no, yes, no, f),
+		list("D", name, yes, yes, no, f), list("D", name, no, yes, yes, f), list("U", name, no, yes, yes, f), list("?", name, no, yes, yes, f),
 	)
 }
 

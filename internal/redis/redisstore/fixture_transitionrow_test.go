@@ -188,7 +188,7 @@ func outcomeOfText(text string) (o outcome) {
 		case "answer":
 			o.record = storetest.Record
 		case "answered":
-			o.read = store.Outcome{State: store.WasAnswered, Attempt: nameOf(attemptToken(rest))}
+			o.read = store.Outcome{State: store.WasAnswered, Attempt: nameOf(attemptToken(rest)), Fingerprint: "print"}
 		case "unreported":
 			o.unreported = nameOf(attemptToken(rest))
 		default:

@@ -87,6 +87,9 @@ func operatorTransitions() []transitionTest {
 		"a sealed one": {"| | U B1", store.Outcome{State: store.WasDone, Attempt: nameOf(storetest.Bob1)}},
 	} {
 		state, result := stateOf(test.state), outcome{read: test.want}
+		if test.want.State != store.Absent {
+			result.read.Fingerprint = "print"
+		}
 		tests = append(tests, transitionTest{
 			name: "read the outcome: " + what, do: readOutcome(state.WantRecordTTL()), before: state, first: result, second: result, after: state,
 		})
@@ -162,8 +165,8 @@ func damagedRecordTransitions() (tests []transitionTest) {
 		done["s"], done["t"] = "U", "resolved:"+nameOf(record["t"])
 		marked, bobs := storetest.State{Record: done}, storetest.State{Value: storetest.Bob1, TTL: storetest.TTL, Record: record}
 		resolved, changed, running := outcome{resolved: store.Resolved}, outcome{resolved: store.Changed}, outcome{resolved: store.StillRunning}
-		isDamaged := outcome{read: store.Outcome{State: store.Damaged, Attempt: nameOf(record["t"])}}
-		isMarked := outcome{read: store.Outcome{State: store.WasDone, Attempt: nameOf(done["t"])}}
+		isDamaged := outcome{read: store.Outcome{State: store.Damaged, Attempt: nameOf(record["t"]), Fingerprint: record["f"]}}
+		isMarked := outcome{read: store.Outcome{State: store.WasDone, Attempt: nameOf(done["t"]), Fingerprint: done["f"]}}
 		add("read a damaged record", readOutcome(storetest.Keep), left, isDamaged, isDamaged, left)
 		add("forget a damaged record", resolveAs(store.ResolveNotDone, record["t"]), left, resolved, outcome{}, storetest.State{})
 		add("mark a damaged record as done", resolveAs(store.ResolveDone, record["t"]), left, resolved, resolved, marked)
