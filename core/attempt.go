@@ -60,7 +60,7 @@ type Attempt struct {
 // The error is an error of Lock, or an *Error of one of these kinds: ErrMismatch if the key
 // was used with another fingerprint, ErrOutcomeUnknown if an earlier attempt died and
 // WithRerunUnknown does not allow another run, ErrUnreplayable if an earlier attempt is done
-// and its answer was not stored. WithFailOpen has no effect on Begin. With WithPermits or
+// and its answer was not stored, or this process cannot open it: see WithSealer. WithFailOpen has no effect on Begin. With WithPermits or
 // WithShared, the error is another one: an idempotent request has its key alone. On a Locker of
 // NewQuorum the error is errors.ErrUnsupported.
 func (l *Locker) Begin(ctx context.Context, key string, fingerprint []byte) (*Attempt, error) {
@@ -159,7 +159,11 @@ func (a *Attempt) Lease() *Lease { return a.lease }
 
 // Commit ends the attempt: the request is done, with this answer. Later requests with the key
 // get the answer, for the time of WithRetention. An answer of more than WithMaxAnswer bytes is
-// not stored; then Commit does what Done does.
+// not stored; then Commit does what Done does. So it does with WithoutAnswer.
+//
+// With WithSealer, Commit seals the answer first, also if ctx ends, for at most the time of
+// WithSealTimeout. If that fails, it is as if Redis had not accepted the answer, without a retry before
+// Commit returns.
 //
 // Commit is retried for 2 s, even if ctx ends. ctx limits only how long the caller waits. An
 // attempt that has lost its lease is committed too, unless another attempt has begun since.

@@ -50,7 +50,7 @@ func (a *Attempt) commitSealed(ctx context.Context, answer []byte) error {
 	if err == nil {
 		loss, err = a.lease.hold.End(ctx, engine.EndCommit, sealed)
 	} else {
-		again := func() ([]byte, error) { return s.seal(context.Background(), answer, binding) }
+		again := func(ctx context.Context) ([]byte, error) { return s.seal(ctx, answer, binding) }
 		loss, err = a.lease.hold.EndUnsealed(ctx, answer, again, err)
 	}
 	a.leave()

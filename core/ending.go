@@ -10,7 +10,7 @@ const (
 	// Event there is no ending.
 	EndUndecided Ending = iota
 	// EndCommit: the request is done, and its answer is stored, whatever its status is. Later
-	// requests with the key get the same answer.
+	// requests with the key get the same answer. With WithoutAnswer it is EndDone.
 	EndCommit
 	// EndDone: the request is done, without an answer. Later requests with the key do not run, and
 	// get ErrUnreplayable.

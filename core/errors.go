@@ -40,8 +40,8 @@ var (
 	ErrSkip = errors.New("reqlock: skip")
 
 	// ErrUnavailable says that Redis cannot be reached or did not execute the command: it
-	// is down, too slow, read-only, loading, or refuses the command. It never means that
-	// the lock is held.
+	// is down, too slow, read-only, loading, or refuses the command. Or a Sealer could not seal or
+	// open an answer now. It never means that the lock is held.
 	ErrUnavailable = errors.New("reqlock: redis unavailable")
 	// ErrClosed says that the Locker is closed. It is an ErrUnavailable.
 	ErrClosed error = &narrower{"reqlock: locker closed", ErrUnavailable}
@@ -71,7 +71,8 @@ var (
 	// ErrOutcomeUnknown says that an earlier attempt with this idempotency key failed, or
 	// died before its end, so that it is unknown whether it took effect.
 	ErrOutcomeUnknown = errors.New("reqlock: outcome unknown")
-	// ErrUnreplayable says that the request was done, but its answer was not stored.
+	// ErrUnreplayable says that the request was done, but its answer was not stored, or this process
+	// cannot open it: see WithSealer.
 	ErrUnreplayable = errors.New("reqlock: completed, answer not replayable")
 
 	// ErrNotFound says that Redis has no record of an idempotent request: it has not

@@ -28,7 +28,7 @@ const (
 	// have waited for that attempt.
 	Replayed
 	// Committed: an attempt was ended by Commit or Done. Err is set if its answer was not
-	// stored: it is ErrUnavailable if Redis did not accept the answer, so that the outcome
+	// stored: it is ErrUnavailable if Redis did not accept the answer, or it was not sealed, so that the outcome
 	// is unknown to later requests, or ErrLost if another attempt had begun, or an operator
 	// had resolved the request. After ErrUnavailable the commit may go on: see
 	// Attempt.Commit. At its end there is one more Committed, with Repeated. Without Err, it
@@ -44,7 +44,7 @@ const (
 	// Warned: Check has found that Redis may lose locks, New that its client has another
 	// Locker, or an adapter that it was not set up as meant (see adapter.Warn). Or a request
 	// was refused because of a mistake of the program, such as ErrUpgrade: once for each
-	// mistake. Or an observer has panicked or missed events (see WithObserver), or a server has
+	// mistake. Or a sealed answer does not open: see WithSealer. Or an observer has panicked or missed events (see WithObserver), or a server has
 	// sent a message that cannot be read. Err says why, and what to do. There is no Key.
 	Warned
 	// OutcomeUnknown: it is unknown whether an idempotent request took effect, and an

@@ -25,7 +25,7 @@ func isSealed(stored []byte) bool {
 // sealHead returns the beginning of a sealed answer, with room for the rest.
 func sealHead(keyID string, rest int) []byte {
 	head := make([]byte, 0, sealHeadLen+len(keyID)+rest)
-	head = append(append(head, sealMark...), sealVersion, byte(len(keyID)))
+	head = append(append(head, sealMark...), sealVersion, byte(len(keyID)&maxKeyIDLen))
 	return append(head, keyID...)
 }
 

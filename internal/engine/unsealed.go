@@ -10,13 +10,13 @@ import (
 // store has not accepted: it becomes an open commit, which seals the answer before it is sent.
 type unsealed struct {
 	// seal returns the sealed answer. It may be called again after an error. It takes a limited time.
-	seal  func() ([]byte, error)
+	seal  func(context.Context) ([]byte, error)
 	fault *store.Fault // of the try before
 }
 
 // EndUnsealed is End by EndCommit for an answer that could not be sealed: it returns the error of that
 // try. Callers of this engine get the record as it is.
-func (h *Hold) EndUnsealed(ctx context.Context, record []byte, seal func() ([]byte, error), failed error) (Loss, error) {
+func (h *Hold) EndUnsealed(ctx context.Context, record []byte, seal func(context.Context) ([]byte, error), failed error) (Loss, error) {
 	h.say(func(s *said) { s.unsealed = &unsealed{seal, sealFault(failed)} })
 	return h.End(ctx, EndCommit, record)
 }
@@ -37,7 +37,7 @@ func (h *Hold) notSealed() *unsealed {
 func (c *openCommit) sendSealed() {
 	r := c.request
 	if c.unsealed != nil && c.sealed == nil {
-		sealed, err := c.unsealed.seal()
+		sealed, err := c.unsealed.seal(context.Background())
 		if err != nil {
 			c.onResult(store.ReleaseResult{}, sealFault(err))
 			return
