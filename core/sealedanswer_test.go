@@ -8,7 +8,7 @@ import (
 )
 
 // Answers of any length open, and are stored in steps of 256 bytes. One that was changed does not open,
-// whichever byte it is.
+// whichever byte it is, nor does one whose fingerprint was changed.
 func TestSealedAnswers(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
@@ -28,6 +28,8 @@ func TestSealedAnswers(t *testing.T) {
 				wantError(t, errorOf(locks.Begin(t.Context(), "k", []byte("f"))), core.ErrUnreplayable)
 			}
 		}
+		rdb.HSet(t.Context(), record, "p", stored, "f", "g")
+		wantError(t, errorOf(locks.Begin(t.Context(), "k", []byte("g"))), core.ErrUnreplayable)
 		rdb.Del(t.Context(), record)
 	}
 }
