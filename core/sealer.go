@@ -15,8 +15,8 @@ import (
 // encryption as additional data (or as a part of the encryption context of a KMS), so that an answer
 // that somebody moved to another record does not open.
 //
-// ctx has the values of the request's context, and ends after the time of WithSealTimeout. reqlock does
-// not wait longer, also if the method does. The text of an error gets into events and logs, so it must
+// ctx has the values of the request's context, except for a commit that goes on (see Attempt.Commit), and
+// ends after the time of WithSealTimeout. reqlock does not wait longer, also if the method does. The text of an error gets into events and logs, so it must
 // contain neither the answer nor a key. A panic counts as an error.
 //
 // The methods must be safe for concurrent use, and must not change their arguments.

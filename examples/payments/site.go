@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -70,7 +71,8 @@ type site struct {
 	framework
 	bank     *bank
 	redisURL string
-	prefix   string // of the keys in Redis
+	prefix   string      // of the keys in Redis
+	sealer   core.Sealer // of the stored answers
 
 	changed *sync.Cond // guards now
 	now     counts
@@ -78,7 +80,7 @@ type site struct {
 
 // newSite returns a site with its accounts, each with 100.00.
 func newSite(on framework, redisURL, prefix string) *site {
-	s := &site{framework: on, redisURL: redisURL, prefix: prefix, changed: sync.NewCond(new(sync.Mutex))}
+	s := &site{framework: on, redisURL: redisURL, prefix: prefix, sealer: newSealer(), changed: sync.NewCond(new(sync.Mutex))}
 	s.bank = &bank{clearing: s.clearing, booked: s.booked, accounts: make(map[string]*atomic.Int64)}
 	names := []string{"alice", "bob", "carol", "dave"}
 	for n := range nine {
@@ -89,6 +91,17 @@ func newSite(on framework, redisURL, prefix string) *site {
 		s.bank.accounts[name].Store(100_00)
 	}
 	return s
+}
+
+// newSealer returns what encrypts the stored answers of a site. A service takes the key from its secret store.
+func newSealer() *core.AESSealer {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	sealer, err := core.NewAESSealer("demo", map[string][]byte{"demo": key})
+	if err != nil {
+		panic(err)
+	}
+	return sealer
 }
 
 // An instance is a process of a service, as far as its locks are concerned.
@@ -111,6 +124,7 @@ func (s *site) start(ctx context.Context) (*instance, error) {
 	options.Dialer = i.dial
 	client := redis.NewClient(options)
 	locks := core.Must(core.New(client, core.WithPrefix(s.prefix), core.WithObserver(s.observe),
+		core.WithSealer(s.sealer),
 		core.WithRetention(10*time.Minute),      // short, so that many runs do not fill your Redis
 		core.WithCommandTimeout(2*time.Second))) // long, because everything runs on one busy machine
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
