@@ -59,7 +59,11 @@ func (s *server) withLocker(ctx context.Context, c *call, do func(*core.Locker) 
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(locks), locks.Close(ctx))
+	err = do(locks)
+	if closeErr := locks.Close(ctx); err == nil { // otherwise it is about the same
+		err = closeErr
+	}
+	return err
 }
 
 // newClient returns a client of the Redis of a URL. It does no I/O.

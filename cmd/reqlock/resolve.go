@@ -86,6 +86,9 @@ func (c *call) resolve(ctx context.Context, s *server, resolution core.Resolutio
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := record.Key.EndpointKey(); !ok {
+		return nil, errors.New("there is only a digest of the key in Redis: give the endpoint key itself as KEY, as reqlock key prints it")
+	}
 	record.Attempt = seen
 	return c.viewRecord(record), s.Resolve(ctx, record, resolution)
 }
