@@ -57,7 +57,8 @@ func (f Filter) hasRecord(r *Record) bool {
 // A Scan says how much of the keys a list is about.
 type Scan struct {
 	// Scanned is about how many keys the list has looked at, and DBSize is how many keys there are,
-	// with those of other programs. DBSize is 0 if the user lacks the right +dbsize.
+	// with those of other programs. DBSize is 0 if a server does not say it,
+	// as without the right +dbsize.
 	Scanned, DBSize int
 	// Truncated is true if the list has not looked at all keys: it has reached the limit of
 	// WithLimit, or failed.

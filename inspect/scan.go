@@ -48,10 +48,13 @@ func (s *scanner) run(ctx context.Context, found func(keys reader, names []strin
 		return asError(ctx, err)
 	}
 	for _, node := range nodes {
-		if keys, err := ask(ctx, node, newQuery(noKey, "dbsize")); err == nil {
-			count, _ := keys.(int64)
-			s.DBSize += int(count)
+		keys, err := ask(ctx, node, newQuery(noKey, "dbsize"))
+		if err != nil { // the others do not have all keys
+			s.DBSize = 0
+			break
 		}
+		count, _ := keys.(int64)
+		s.DBSize += int(count)
 	}
 	defer func() {
 		switch s.Scanned = s.steps * scanCount; { // about: a server looks at whole buckets

@@ -141,3 +141,24 @@ func TestAListDoesNotGoOnWithAnotherServer(t *testing.T) {
 		t.Errorf("%d locks, %+v", len(page.Locks), page.Scan)
 	}
 }
+
+// The keys of some masters are not all keys.
+func TestDBSizeIsThatOfAllMastersOrUnknown(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t)
+	for _, node := range cluster.Nodes() {
+		node.Grant(rights...)
+	}
+	rdb, admin := cluster.Client(t), redistest.AdminClient(t, cluster.Masters()[0].Addr())
+	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
+		if err := rdb.Set(t.Context(), "reqlock:"+key, "x", time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "default", "-dbsize").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := newInspector(t, rdb).Locks(t.Context(), inspect.Filter{}); err != nil || page.DBSize != 0 || page.Truncated {
+		t.Errorf("%+v, %v", page.Scan, err)
+	}
+}
