@@ -192,3 +192,18 @@ func TestAnActionWithoutAReplyIsUnavailable(t *testing.T) {
 	_, err = i.Record(t.Context(), "k")
 	wantError(t, err, core.ErrUnavailable)
 }
+
+// A lock that has lost its TTL since it was seen never ends by itself, so Revoke would lock it for ever.
+func TestRevokeRefusesALockThatHasLostItsTTL(t *testing.T) {
+	t.Parallel()
+	rdb := start(t).Client(t)
+	i := newInspector(t, rdb)
+	if err := rdb.Set(t.Context(), "reqlock:k", strings.Repeat("a", 32)+":1", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	lock := must(i.Lock(t.Context(), "k"))(t)
+	if err := rdb.Persist(t.Context(), "reqlock:k").Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, i.Revoke(t.Context(), lock), inspect.ErrForeign)
+}

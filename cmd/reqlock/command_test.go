@@ -36,6 +36,7 @@ func TestCommandLines(t *testing.T) {
 		{operator{url: "redis://127.0.0.1:1"}, []string{"ls"}, exitError, "reqlock: ls: redis unavailable: dial tcp"},
 		{o, []string{"show", "--json", "--", "-k"}, exitOK, `{"key":"-k",`},
 		{o, []string{"show", "--", "-k", "--json"}, exitUsage, `"--json" is one argument too many`},
+		{o, []string{"show", "k", "--", "-k"}, exitUsage, `"-k" is one argument too many`},
 		{o, []string{"show", "-k"}, exitUsage, "flag provided but not defined: -k"},
 		{o, []string{"help"}, exitOK, "  outcomes show  "},
 		{o, []string{"-h"}, exitOK, "  outcomes show  "},
