@@ -122,20 +122,20 @@ func (b *board) scan(ctx context.Context) {
 func (b *board) read(ctx context.Context) (*lists, error) {
 	l := &lists{holds: make(map[string]use), waits: make(map[string]use), keys: make(map[string]inspect.Key), services: make(map[string]string)}
 	var locks inspect.Page
-	err := b.list(ctx, func(ctx context.Context) (err error) {
+	err := b.list(ctx, func(ctx context.Context) (_ inspect.Scan, err error) {
 		l.processes, err = b.inspector.Processes(ctx)
-		return err
+		return l.processes.Scan, err
 	})
 	if err == nil {
-		err = b.list(ctx, func(ctx context.Context) (err error) {
+		err = b.list(ctx, func(ctx context.Context) (_ inspect.Scan, err error) {
 			locks, err = b.inspector.Locks(ctx, inspect.Filter{})
-			return err
+			return locks.Scan, err
 		})
 	}
 	if err == nil {
-		err = b.list(ctx, func(ctx context.Context) (err error) {
+		err = b.list(ctx, func(ctx context.Context) (_ inspect.Scan, err error) {
 			l.unknown, err = b.inspector.Records(ctx, inspect.Filter{State: core.StateUnknown})
-			return err
+			return l.unknown.Scan, err
 		})
 	}
 	if err != nil {
@@ -146,14 +146,16 @@ func (b *board) read(ctx context.Context) (*lists, error) {
 	return l, nil
 }
 
-// list makes a list. If that takes too long, the list is truncated.
-func (b *board) list(ctx context.Context, read func(context.Context) error) error {
+// list makes a list. If that takes too long, the list is truncated. Exception: if Redis has replied to no
+// SCAN until then, the list has failed.
+func (b *board) list(ctx context.Context, read func(context.Context) (inspect.Scan, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, b.bound)
 	defer cancel()
-	if err := read(ctx); err != nil && ctx.Err() == nil {
-		return err
+	scan, err := read(ctx)
+	if ctx.Err() != nil && scan.Scanned > 0 {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // arrange fills the maps and the rows, and sorts the lists.
