@@ -108,7 +108,7 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 		err = c.inspector.HandOver(ctx, lock)
 	}
 	a.After, a.Err = describeLock(c.readLock(ctx, a.Key)), err
-	c.audit(ctx, a)
+	c.audit(context.WithoutCancel(r.Context()), a) // not ctx: an action that has used up its time is audited, too
 	if err != nil {
 		c.showLock(w, r, digest, refused(a))
 		return
@@ -153,7 +153,7 @@ func (c *Console) resolve(w http.ResponseWriter, r *http.Request, digest string)
 		err = c.inspector.Resolve(ctx, record, resolution)
 	}
 	a.After, a.Err = describeRecord(c.readRecord(ctx, a.Key)), err
-	c.audit(ctx, a)
+	c.audit(context.WithoutCancel(r.Context()), a)
 	if err != nil {
 		c.showAttempt(w, r, digest, refused(a))
 		return

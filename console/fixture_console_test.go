@@ -67,7 +67,10 @@ func newSite(t *testing.T, rdb redis.UniversalClient, opts ...console.Option) *s
 	opts = append([]console.Option{
 		console.WithActions(console.Revoke, console.HandOver, console.Resolve),
 		console.WithActor(func(r *http.Request) string { return r.Header.Get("User") }),
-		console.WithAudit(func(_ context.Context, a console.Action) {
+		console.WithAudit(func(ctx context.Context, a console.Action) {
+			if _, ends := ctx.Deadline(); ends || ctx.Err() != nil {
+				t.Error("the context of the audit ends with the action")
+			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.actions = append(s.actions, a)
