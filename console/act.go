@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
@@ -54,8 +55,8 @@ func (a Action) fault() string {
 	switch {
 	case a.Reason == "":
 		return "Nothing was done: the reason is missing."
-	case len(a.Reason) > maxReason || strings.ContainsFunc(a.Reason, unicode.IsControl):
-		return fmt.Sprintf("Nothing was done: the reason has more than %d bytes, or control characters.", maxReason)
+	case len(a.Reason) > maxReason || !utf8.ValidString(a.Reason) || strings.ContainsFunc(a.Reason, unicode.IsControl):
+		return fmt.Sprintf("Nothing was done: the reason has more than %d bytes, or control characters, or is not UTF-8.", maxReason)
 	default:
 		return ""
 	}
@@ -164,7 +165,7 @@ func (c *Console) resolve(w http.ResponseWriter, r *http.Request, digest string)
 // refused returns what a page says about an action that has failed.
 func refused(a Action) answer {
 	if errors.Is(a.Err, core.ErrUnavailable) || errors.Is(a.Err, context.DeadlineExceeded) {
-		return answer{status: http.StatusServiceUnavailable, alert: "Redis did not reply, so perhaps it was done: look again. " + a.Err.Error(), reason: a.Reason}
+		return answer{status: http.StatusServiceUnavailable, alert: "Redis did not reply, or refused a command, so perhaps it was done: look again. " + a.Err.Error(), reason: a.Reason}
 	}
 	return answer{status: http.StatusConflict, alert: "Nothing was done. " + a.Err.Error() + ". Look at what is there now.", reason: a.Reason}
 }

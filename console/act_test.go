@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +95,7 @@ func TestAFormWithAFaultDoesNothing(t *testing.T) {
 		{revoke, "reason", " ", "the reason is missing"},
 		{revoke, "reason", strings.Repeat("x", 501), "more than 500 bytes"},
 		{revoke, "reason", "a\nb", "control characters"},
+		{resolve, "reason", "a\xff", "control characters"},
 		{revoke, "confirm", "", "confirm that the lease is to end"},
 		{free, "confirm", "yes", "not the digest of this lock"},
 		{free, "reason", "", "the reason is missing"},
@@ -160,7 +162,13 @@ func TestOnlyTheChosenLeasesEnd(t *testing.T) {
 	other := must(newLocker(t, rdb, permits).Lock(t.Context(), "k"))(t)
 	lock := s.lock(t, "k")
 	digest := lock.Key.String()
-	get(t, s, "?lock="+digest).want(t, http.StatusOK, leaseOf(lock, one)[:8]+" of process "+processOf(one)[:8])
+	page := get(t, s, "?lock="+digest)
+	page.want(t, http.StatusOK, leaseOf(lock, one)[:8]+" of process "+processOf(one)[:8])
+	ids := []string{leaseOf(lock, one), leaseOf(lock, other)}
+	slices.Sort(ids) // in Redis their order changes with each renewal, and the page would say that its form is stale
+	if !strings.Contains(page.Body.String(), `data-leases="`+strings.Join(ids, " ")+`"`) {
+		t.Error("the page has not the leases in their order")
+	}
 	if a := post(t, s, "?lock="+digest, revocation(lock, one)); a.Code != http.StatusSeeOther {
 		t.Fatal(a.text())
 	}
@@ -191,6 +199,19 @@ func TestARequestIsResolved(t *testing.T) {
 		if did.Kind != console.Resolve || did.Resolution != how || did.Err != nil || did.Before != "unknown, attempt "+record.Attempt.String() || did.After == did.Before {
 			t.Errorf("%+v", did)
 		}
+	}
+}
+
+// The lease of another program has no form, because no action ends it.
+func TestNoFormEndsTheLeaseOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	s := newSite(t, rdb)
+	if err := rdb.Set(t.Context(), "reqlock:theirs", "x", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if a := get(t, s, "?lock="+s.lock(t, "theirs").Key.String()); strings.Contains(a.text(), "You act as") || !strings.Contains(a.text(), "another program") {
+		t.Error(a.text())
 	}
 }
 

@@ -77,7 +77,7 @@ func TestPagesShowTheLastDataWhileRedisIsAway(t *testing.T) {
 	get(t, s, "?lock="+lock).want(t, http.StatusServiceUnavailable, last, "What follows is", "payments on pod-7")
 	get(t, s, "?attempt="+attempt).want(t, http.StatusServiceUnavailable, last, "What follows is", "State unknown")
 	get(t, s, "?process="+process).want(t, http.StatusServiceUnavailable, last, "What follows is", lock)
-	post(t, s, "?lock="+lock, revocation(seen, lease)).want(t, http.StatusServiceUnavailable, "Redis did not reply, so perhaps it was done")
+	post(t, s, "?lock="+lock, revocation(seen, lease)).want(t, http.StatusServiceUnavailable, "Redis did not reply, or refused a command, so perhaps it was done")
 	for _, query := range []string{"", "?outcomes", "?processes", "?lock=" + lock, "?attempt=" + attempt, "?process=" + process} {
 		get(t, fresh, query).want(t, http.StatusServiceUnavailable, last, "There is no earlier data.")
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +80,7 @@ func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string
 	page.fill(v.lists != nil && len(v.lists.services) > 0)
 	page.Raw = c.raw(key)
 	page.Actor, page.Allowed = c.whoActs(r)
-	page.CanEnd = len(page.Allowed) > 0 && !page.Idempotent && len(page.Holds) > 0
+	page.CanEnd = len(page.Allowed) > 0 && !page.Idempotent && strings.TrimSpace(page.LeaseIDs) != ""
 	if kind := kindOf(a.did); kind == Revoke || kind == HandOver {
 		page.Notice = map[ActionKind]string{
 			Revoke:   "The lease is revoked. The next holder gets the lock when the lease would have ended.",
@@ -120,6 +121,7 @@ func (p *lockPage) fill(hasProcesses bool) {
 		ids = append(ids, string(h.Lease))
 		p.Holds = append(p.Holds, row)
 	}
+	slices.Sort(ids) // the order of shared leases changes with each renewal
 	p.LeaseIDs = strings.Join(ids, " ")
 	for _, w := range p.Waiters {
 		process, found := p.Process(w.Process)
