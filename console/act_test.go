@@ -194,7 +194,10 @@ func TestARequestIsResolved(t *testing.T) {
 		if a.Code != http.StatusSeeOther {
 			t.Fatal(a.text())
 		}
-		get(t, s, a.Header().Get("Location")).want(t, http.StatusOK, "The request is resolved as "+strings.ReplaceAll(how, "_", " "), want)
+		notice := "The request is resolved as " + strings.ReplaceAll(how, "_", " ")
+		get(t, s, a.Header().Get("Location")).want(t, http.StatusOK, notice, want)
+		// Another replica, which has never listed the record, says that it was done, too.
+		get(t, newSite(t, rdb), a.Header().Get("Location")).want(t, http.StatusNotFound, notice)
 		did := s.actions[len(s.actions)-1]
 		if did.Kind != console.Resolve || did.Resolution != how || did.Err != nil || did.Before != "unknown, attempt "+record.Attempt.String() || did.After == did.Before {
 			t.Errorf("%+v", did)

@@ -70,11 +70,11 @@ func (c *Console) showAttempt(w http.ResponseWriter, r *http.Request, digest str
 	key, known := c.board.key(ctx, digest)
 	v, _ := c.board.see()
 	if !known {
-		c.unknownKey(w, r, v)
+		c.unknownKey(w, r, v, a)
 		return
 	}
 	record, err := c.readRecord(ctx, key)
-	page := &attemptPage{frame: frame{Title: "Request " + digest, Nav: "outcomes", Polls: true, Alert: a.alert}, Record: record, Digest: digest, Reason: a.reason}
+	page := &attemptPage{frame: frame{Title: "Request " + digest, Nav: "outcomes", Polls: true, Notice: noticeOf(a.did), Alert: a.alert}, Record: record, Digest: digest, Reason: a.reason}
 	page.DataAt = time.Now()
 	switch {
 	case errors.Is(err, core.ErrNotFound):
@@ -90,12 +90,6 @@ func (c *Console) showAttempt(w http.ResponseWriter, r *http.Request, digest str
 	page.Raw, page.Ends, page.HasKey = c.raw(key), time.Now().Add(page.Retention), key.Raw() != ""
 	page.CanResolve = canResolve(page.Record)
 	page.Actor, page.Allowed = c.whoActs(r)
-	switch a.did {
-	case "done":
-		page.Notice = "The request is resolved as done. Copies do not run."
-	case "not_done":
-		page.Notice = "The request is resolved as not done. The next copy runs."
-	}
 	c.render(w, r, max(a.status, http.StatusOK), "attempt", page)
 }
 

@@ -36,8 +36,18 @@ type waiterRow struct {
 type answer struct {
 	status int    // 200 if 0
 	alert  string // why nothing was done
-	did    string // what was done: the name of an action
+	did    string // what was done: see noticeOf
 	reason string // what the operator has typed
+}
+
+// noticeOf says what an action has done: the name of an action, or a resolution.
+func noticeOf(did string) string {
+	return map[string]string{
+		"revoke":    "The lease is revoked. The next holder gets the lock when the lease would have ended.",
+		"hand_over": "The lease has ended.",
+		"done":      "The request is resolved as done. Copies do not run.",
+		"not_done":  "The request is resolved as not done. The next copy runs.",
+	}[did]
 }
 
 type lockPage struct {
@@ -63,11 +73,11 @@ func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string
 	key, known := c.board.key(ctx, digest)
 	v, _ := c.board.see()
 	if !known {
-		c.unknownKey(w, r, v)
+		c.unknownKey(w, r, v, a)
 		return
 	}
 	lock, err := c.readLock(ctx, key)
-	page := &lockPage{frame: frame{Title: "Lock " + digest, Nav: "overview", Polls: true, Alert: a.alert}, Lock: lock, Digest: digest, Reason: a.reason}
+	page := &lockPage{frame: frame{Title: "Lock " + digest, Nav: "overview", Polls: true, Notice: noticeOf(a.did), Alert: a.alert}, Lock: lock, Digest: digest, Reason: a.reason}
 	page.showState(v)
 	page.Trouble, page.DataAt = "", time.Now()
 	switch {
@@ -81,12 +91,6 @@ func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string
 	page.Raw = c.raw(key)
 	page.Actor, page.Allowed = c.whoActs(r)
 	page.CanEnd = len(page.Allowed) > 0 && !page.Idempotent && strings.TrimSpace(page.LeaseIDs) != ""
-	if kind := kindOf(a.did); kind == Revoke || kind == HandOver {
-		page.Notice = map[ActionKind]string{
-			Revoke:   "The lease is revoked. The next holder gets the lock when the lease would have ended.",
-			HandOver: "The lease has ended.",
-		}[kind]
-	}
 	c.render(w, r, max(a.status, http.StatusOK), "lock", page)
 }
 
@@ -166,16 +170,18 @@ func (c *Console) readLock(ctx context.Context, key inspect.Key) (inspect.Lock, 
 	return inspect.Lock{}, inspect.ErrNotFound
 }
 
-// unknownKey says that no list has a key with the digest of the address.
-func (c *Console) unknownKey(w http.ResponseWriter, r *http.Request, v view) {
+// unknownKey says that no list has a key with the digest of the address. After an action of another
+// Console, the page also says what was done.
+func (c *Console) unknownKey(w http.ResponseWriter, r *http.Request, v view, a answer) {
+	page, status := &problemPage{frame: frame{Title: "Not Found", Notice: noticeOf(a.did)}}, http.StatusNotFound
 	switch {
 	case v.lists == nil:
-		page := &problemPage{frame: frame{Title: "No data yet"}}
+		page.Title, status = "No data yet", http.StatusServiceUnavailable
 		page.showState(v)
-		c.render(w, r, http.StatusServiceUnavailable, "problem", page)
 	case v.lists.locks.Truncated || v.lists.unknown.Truncated:
-		c.problem(w, r, http.StatusNotFound, "No list has this digest, but the lists are not complete. Find the key or its digest with the field at the top: it looks through all keys.")
+		page.Text = "No list has this digest, but the lists are not complete. Find the key or its digest with the field at the top: it looks through all keys."
 	default:
-		c.problem(w, r, http.StatusNotFound, "Nobody holds a lock with this digest, and no unknown outcome has it. To see how a request has ended, find its key with the field at the top.")
+		page.Text = "Nobody holds a lock with this digest, and no unknown outcome has it. To see how a request has ended, find its key with the field at the top."
 	}
+	c.render(w, r, status, "problem", page)
 }
