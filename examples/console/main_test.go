@@ -59,6 +59,20 @@ func TestTheProgramShowsABusyBank(t *testing.T) {
 	address := regexp.MustCompile(`http://\S+`).FindString(lines.Text())
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
+	// A page of another site whose name leads to this machine (DNS rebinding) gets nothing.
+	foreign, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Host = "evil.example"
+	answer, err := client.Do(foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = answer.Body.Close(); answer.StatusCode != http.StatusNotFound {
+		t.Errorf("%s: %d", foreign.Host, answer.StatusCode)
+	}
+
 	payment := regexp.MustCompile(`\?attempt=[0-9a-f]{12}`)
 	found := ""
 	suite.Eventually(t, "the page shows locks, waiters and an unknown outcome", func() bool {

@@ -11,7 +11,7 @@ import (
 
 // routes returns the pages, with all actions. A service puts its own authentication in front of them, and
 // its WithActor returns the user's name. Here everybody is "demo", so the program listens to this machine
-// only.
+// only, and only by its own names: the name of another site may lead here, too (DNS rebinding).
 func routes(rdb redis.UniversalClient) (http.Handler, error) {
 	i, err := inspect.New(rdb)
 	if err != nil {
@@ -25,7 +25,9 @@ func routes(rdb redis.UniversalClient) (http.Handler, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/admin/locks/", pages)
-	mux.Handle("/{$}", http.RedirectHandler("/admin/locks/", http.StatusFound))
+	for _, host := range []string{"localhost", "127.0.0.1"} {
+		mux.Handle(host+"/admin/locks/", pages)
+		mux.Handle(host+"/{$}", http.RedirectHandler("/admin/locks/", http.StatusFound))
+	}
 	return mux, nil
 }
