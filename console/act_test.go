@@ -195,7 +195,11 @@ func TestARequestIsResolved(t *testing.T) {
 			t.Fatal(a.text())
 		}
 		notice := "The request is resolved as " + strings.ReplaceAll(how, "_", " ")
-		get(t, s, a.Header().Get("Location")).want(t, http.StatusOK, notice, want)
+		page := get(t, s, a.Header().Get("Location"))
+		page.want(t, http.StatusOK, notice, want)
+		if !strings.Contains(page.Body.String(), `href="?attempt=`+record.Key.String()+`"`) {
+			t.Error("a page that is loaded again says once more what was done")
+		}
 		// Another replica, which has never listed the record, says that it was done, too.
 		get(t, newSite(t, rdb), a.Header().Get("Location")).want(t, http.StatusNotFound, notice)
 		did := s.actions[len(s.actions)-1]

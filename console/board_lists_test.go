@@ -67,9 +67,27 @@ func TestAListWithoutAReplyDoesNotReplaceTheLastOne(t *testing.T) {
 	}
 	b := newBoard(i)
 	b.look(t.Context())
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	b.next = time.Time{}
+	if v := b.look(gone); v.failed != nil {
+		t.Errorf("the list ends with the viewer for whom it is made: %v", v.failed)
+	}
 	rdb.AddHook(h)
 	h.hangs, b.bound, b.next = true, 50*time.Millisecond, time.Time{}
 	if v := b.look(t.Context()); v.failed == nil || len(v.lists.rows) != 1 {
 		t.Errorf("%v: %d rows", v.failed, len(v.lists.rows))
+	}
+}
+
+func TestListsBeginWithWhatNeedsAnOperator(t *testing.T) {
+	t.Parallel()
+	l := lists{keys: make(map[string]inspect.Key)}
+	for _, age := range []time.Duration{1, 3, 2} {
+		l.unknown.Records = append(l.unknown.Records, inspect.Record{Age: age})
+	}
+	l.arrange(inspect.Page{Locks: []inspect.Lock{{Waiting: 1}, {Waiting: 3}, {Waiting: 2}}})
+	if l.unknown.Records[0].Age != 3 || l.unknown.Records[2].Age != 1 || l.rows[0].Waiting != 3 || l.rows[2].Waiting != 1 {
+		t.Errorf("%+v", l)
 	}
 }
