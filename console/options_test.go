@@ -18,10 +18,11 @@ func TestOptionsAreChecked(t *testing.T) {
 	i := must(inspect.New(rdb))(t)
 	someone := console.WithActor(func(*http.Request) string { return "ada" })
 	for want, opts := range map[string][]console.Option{
-		"WithActions: WithActor":          {console.WithActions(console.Revoke)},
-		"WithActions: there is no action": {console.WithActions(4), someone},
-		"WithActor: ":                     {console.WithActor(nil)},
-		"WithAudit: ":                     {console.WithAudit(nil)},
+		"WithActions: WithActor":            {console.WithActions(console.Revoke)},
+		"WithActions: there is no action":   {console.WithActions(4), someone},
+		"WithActions: there is no action 0": {console.WithActions(0), someone},
+		"WithActor: ":                       {console.WithActor(nil)},
+		"WithAudit: ":                       {console.WithAudit(nil)},
 	} {
 		if _, err := console.New(i, opts...); err == nil || !strings.HasPrefix(err.Error(), "reqlock: "+want) {
 			t.Errorf("%s: %v", want, err)

@@ -59,7 +59,6 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, nam
 	f := page.base()
 	q := r.URL.Query()
 	f.Fragment, f.RawKeys = q.Has("fragment"), c.rawKeys
-	q.Del("fragment")
 	q.Del("did")
 	f.Self = "?" + q.Encode()
 	var out bytes.Buffer
