@@ -54,6 +54,10 @@ var (
 	// ErrLost.
 	ErrMaxHold error = &narrower{"reqlock: held too long", ErrLost}
 
+	// ErrNoLease says that Detach has found no lease in its context: the request was refused, or runs
+	// unlocked by ErrSkip or WithFailOpen.
+	ErrNoLease = errors.New("reqlock: no lease in the context")
+
 	// ErrUpgrade says that a nested lock asks for more than the outer lease of the same key
 	// has: the key alone under a shared lease, fewer permits under a lease with more, or a
 	// fencing number under a lease without one. To wait for it would be to wait for its own

@@ -137,7 +137,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // nothing and return the same. A nil ctx is the background context.
 //
 // On a nested lease, Release ends only the nested lease and sends nothing. On the lease of
-// an Attempt it does nothing.
+// an Attempt it does nothing. After Detach it ends only the context of the lease.
 //
 // The error is ErrLost if the lease had ended before. It is ErrUnavailable if Redis did not
 // reply, so that the key may stay locked until its TTL ends. It is ctx's error if ctx ended

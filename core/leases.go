@@ -93,6 +93,12 @@ func listInOrder(s *LeaseSet, keys []lockKey) {
 			main = s.named[i]
 		}
 	}
+	s.lead(main)
+}
+
+// lead makes main, which is one of the leases, the one that LeaseFromContext finds. The contexts of the
+// leases are derived from each other, in the order of taken.
+func (s *LeaseSet) lead(main *Lease) {
 	if innermost := s.taken[len(s.taken)-1]; innermost != main {
 		again := &Lease{locker: main.locker, key: main.key, hold: main.hold, nested: main.nested, parent: innermost}
 		again.ctx = leaseContext{main.Context(), again}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A LeaseSet holds the leases of several keys that were locked together. LockAll makes it.
+// A LeaseSet holds the leases of several keys that were locked together. LockAll and Detach make it.
 // All methods are safe for concurrent use. They do nothing on a nil LeaseSet, so a deferred
 // Release needs no check.
 type LeaseSet struct {
@@ -60,7 +60,7 @@ func (s *LeaseSet) Context() context.Context {
 	return s.ctx
 }
 
-// Lease returns the lease of a key. It returns nil if the key was not given to LockAll: the
+// Lease returns the lease of a key. It returns nil if the LeaseSet does not have the key: the
 // methods of a nil Lease do nothing, and its Fence is 0.
 func (s *LeaseSet) Lease(key string) *Lease {
 	if s == nil {
@@ -75,7 +75,7 @@ func (s *LeaseSet) Lease(key string) *Lease {
 }
 
 // Leases returns one lease for each key that was given to LockAll, in the same order. Equal
-// keys have the same lease.
+// keys have the same lease. After Detach it returns those of LeasesFromContext.
 func (s *LeaseSet) Leases() []*Lease {
 	switch {
 	case s == nil:

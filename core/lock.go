@@ -31,7 +31,7 @@ const maxKeyLen = 4096
 // a nested lease ErrUpgrade. If ctx ended the wait, the error is also ctx's error, unless ctx
 // ended with a lease of the caller. If ctx had ended before the call, the text of the error says so:
 // that is common in a goroutine that goes on after its handler or the function of Do has returned.
-// Give it context.WithoutCancel(ctx). A nil ctx panics.
+// Give it context.WithoutCancel(ctx), or let it keep the locks of the handler by Detach. A nil ctx panics.
 //
 // A caller that holds one lock and takes another can wait for ever: see "Deadlocks" in the
 // package comment.

@@ -45,6 +45,8 @@ type Hold struct {
 	awaited     bool               // a caller waits for the release, and observes its events
 	keepsKey    bool               // set by the release: the key stays locked for MinHold
 	goesOn      bool               // the release has failed, and the commit goes on
+	moved       bool               // Detach has moved the lease to another hold
+	detached    bool               // made by Detach; never changes
 	ending      Ending             // how the attempt was ended
 	stored      store.RecordStatus // what became of the record
 }

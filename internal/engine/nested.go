@@ -26,7 +26,7 @@ func (h *Hold) Nest(parent context.Context) *Nested {
 	n := &Nested{hold: h}
 	n.ctx, n.cancel = context.WithCancelCause(parent) // without the mutex: the parent may be any context
 	h.shard.mu.Lock()
-	alive := h.lossOfNested() == NotLost
+	alive := h.endedBy() == NotLost
 	if alive {
 		h.addNested(n)
 	}
@@ -71,12 +71,13 @@ func (h *Hold) LoseNested() {
 }
 
 // lossOfNested returns what a nested hold reports if it ends now: the loss of the hold,
-// or Taken if the hold was released. The caller holds the mutex.
+// or Taken if the hold was released. The lease of a hold that was moved lives on, so nothing is
+// lost. The caller holds the mutex.
 func (h *Hold) lossOfNested() Loss {
-	if h.loss == NotLost && !h.isCurrent() {
-		return Taken
+	if h.moved {
+		return NotLost
 	}
-	return h.loss
+	return h.endedBy()
 }
 
 // end ends the nested hold. The caller holds the mutex.

@@ -59,7 +59,12 @@ func (h *Hold) startRelease(how releaseMode, ending Ending, record []byte) {
 	q.shard.mu.Lock()
 	h.awaited = h.awaited || how >= awaited
 	if h.done != nil {
+		var left context.CancelCauseFunc
+		if h.moved { // its context has gone on
+			left = h.cancel
+		}
 		q.shard.mu.Unlock()
+		cancelWith(left, nil)
 		return
 	}
 	mine := h.isCurrent()
