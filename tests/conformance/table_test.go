@@ -38,6 +38,7 @@ func table() []testCase {
 		unlockedCases(),
 		eventCases(),
 		sharedCases(),
+		detachCases(),
 	)
 }
 
