@@ -67,6 +67,9 @@ func TestDoWithFiberContextIsRefused(t *testing.T) {
 			if err := do(ctx); !errors.Is(err, core.ErrHiddenLease) {
 				t.Errorf("Do: %v", err)
 			}
+			if work, err := core.Detach(ctx); work != nil || !errors.Is(err, core.ErrHiddenLease) {
+				t.Errorf("Detach: %v, %v", work, err)
+			}
 		}
 		return locks.Do(c, "another key", func(context.Context) error { return nil })
 	})

@@ -38,6 +38,12 @@ func TestContextWithFallback(t *testing.T) {
 				if (c.Done() != nil) != fallback {
 					t.Errorf("c as a context ends: %v", c.Done() != nil)
 				}
+				if work, err := core.Detach(c); work != nil || !errors.Is(err, core.ErrHiddenLease) {
+					t.Errorf("Detach: %v, %v", work, err)
+				}
+				if work, err := core.Detach(context.WithoutCancel(c)); work != nil || !errors.Is(err, core.ErrHiddenLease) {
+					t.Errorf("Detach of a context that is derived from c: %v, %v", work, err)
+				}
 				// The nested call is recognised by the context.
 				nested, err := locks.TryLock(c.Request.Context(), theKey)
 				if err != nil || nested.Token() != lease.Token() {

@@ -294,3 +294,45 @@ func ExampleWithUnknown() {
 	// sold-out: 507, charges: 1
 	// sold-out: 507, charges: 1
 }
+
+// A handler answers 202, and its work goes on under the lock. Until the work ends, other requests with the
+// key are refused.
+func Example_detach() {
+	locks, stop := exampleLocker()
+	defer stop()
+
+	finish, done := make(chan struct{}), make(chan struct{})
+	export := func(ctx context.Context) {
+		defer close(done)
+		select {
+		case <-finish:
+			fmt.Println("exported, still locked:", ctx.Err() == nil)
+		case <-ctx.Done(): // the lock is lost, was held for ten minutes, or the process ends
+		}
+	}
+	handler := nethttplock.Middleware(locks, nethttplock.PathValue("id").Named("export"), core.WithMaxHold(10*time.Minute))(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			work, err := core.Detach(r.Context())
+			if err != nil {
+				nethttplock.WriteError(w, r, err)
+				return
+			}
+			go func() {
+				defer func() { _ = work.Release(context.Background()) }()
+				export(work.Context())
+			}()
+			w.WriteHeader(http.StatusAccepted)
+		}))
+	mux := http.NewServeMux()
+	mux.Handle("POST /tenants/{id}/export", handler)
+
+	fmt.Println(send(mux, "POST", "/tenants/7/export", "").Code)
+	fmt.Println(send(mux, "POST", "/tenants/7/export", "").Code)
+	close(finish)
+	<-done
+	_ = locks.Close(context.Background()) // waits for the release
+	// Output:
+	// 202
+	// 409
+	// exported, still locked: true
+}
