@@ -40,14 +40,24 @@ import (
 //   - ErrHiddenLease: ctx is a *gin.Context or a fiber.Ctx, or derived from one. The framework uses it
 //     again for other requests.
 //   - Another error, for a mistake in the program: a lock has no WithMaxHold, is detached already, or is
-//     that of an Attempt, which ends with its answer.
+//     that of an Attempt, which ends with its answer. The observers get a Warned event of each mistake,
+//     once.
 //
 // The values of ctx are the caller's affair: read what belongs to the request before the handler
 // returns. Detach is safe for concurrent use. A nil ctx panics.
 func Detach(ctx context.Context) (*LeaseSet, error) {
 	mustContext(ctx)
+	s, err := detach(ctx)
+	if lease, found := LeaseFromContext(ctx); found && err != nil && !isLoss(err) {
+		lease.locker.warn(err, err)
+	}
+	return s, err
+}
+
+// detach is Detach without a Warned event.
+func detach(ctx context.Context) (*LeaseSet, error) {
 	if requestContext(ctx) != nil {
-		return nil, &Error{Kind: ErrHiddenLease, Cause: errFrameworkContext}
+		return nil, errDetachHidden
 	}
 	held, err := detachable(ctx)
 	if err != nil {
@@ -156,9 +166,10 @@ func (s *LeaseSet) insteadOf(lease *Lease, held []*Lease) *Lease {
 }
 
 var (
-	errFrameworkContext = errors.New("Detach refuses c and contexts that are derived from it, because the framework uses c again for other requests")
-	errDetached         = errors.New("reqlock: Detach: the locks of this context are detached already")
-	errDetachAttempt    = errors.New("reqlock: Detach: an idempotent request ends with its answer, and cannot be detached: " +
+	errDetachHidden error = &Error{Kind: ErrHiddenLease, Cause: errors.New(
+		"Detach refuses c and contexts that are derived from it, because the framework uses c again for other requests")}
+	errDetached      = errors.New("reqlock: Detach: the locks of this context are detached already")
+	errDetachAttempt = errors.New("reqlock: Detach: an idempotent request ends with its answer, and cannot be detached: " +
 		"give the work a lock of its own")
 	errDetachMaxHold = errors.New("reqlock: Detach: the lock has no limit for work that hangs: set WithMaxHold")
 )

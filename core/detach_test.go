@@ -96,7 +96,7 @@ func TestDetachTakesAllLocks(t *testing.T) {
 func TestDetachRefuses(t *testing.T) {
 	t.Parallel()
 	rdb := newEmbedded(t)
-	endless := newLocker(t, rdb, withoutResend()...)
+	endless, events := observed(t, rdb, withoutResend()...)
 	locks := endless.With(core.WithMaxHold(time.Minute))
 	within := func(by *core.Locker, key string, f func(ctx context.Context)) func(context.Context) {
 		return func(ctx context.Context) {
@@ -162,6 +162,9 @@ func TestDetachRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+	if n := len(events.of(core.Warned)); n != 3 {
+		t.Errorf("%d Warned events of 3 mistakes", n)
 	}
 }
 
