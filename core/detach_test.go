@@ -146,11 +146,11 @@ func TestDetachRefuses(t *testing.T) {
 			refused(core.ErrLost, "")(w.Context())
 		})),
 		"the handler has returned": func(ctx context.Context) {
-			within(locks, "a", func(inner context.Context) { ctx = inner })(ctx)
+			within(locks, "a", func(inner context.Context) { ctx = inner })(ctx) //nolint:fatcontext // it is used after its end
 			refused(core.ErrLost, "")(ctx)
 		},
 		"the nested lock has returned": within(locks, "a", func(ctx context.Context) {
-			within(locks, "a", func(inner context.Context) { ctx = inner })(ctx)
+			within(locks, "a", func(inner context.Context) { ctx = inner })(ctx) //nolint:fatcontext // it is used after its end
 			refused(core.ErrLost, "")(ctx)
 		}),
 	} {

@@ -22,7 +22,7 @@ func (h *Hold) Detach(parent context.Context) *Hold {
 		token: h.token, lease: h.lease, since: h.since, fence: h.fence, number: h.number,
 		handover: h.handover, reportedLong: h.reportedLong, renewFailed: h.renewFailed, detached: true,
 	}
-	d.request.Parent = parent
+	d.request.Parent = parent //nolint:fatcontext // no loop
 	if h.maxHoldTimer != nil {
 		h.maxHoldTimer.Stop()
 		d.maxHoldTimer = time.AfterFunc(time.Until(h.since.Add(h.request.MaxHold)), d.onMaxHold)
