@@ -45,8 +45,8 @@ type lists struct {
 	locks     inspect.Scan
 	unknown   inspect.RecordPage // the oldest first
 	processes inspect.ProcessPage
-	holds     map[string]use // by digest: the longest one
-	waits     map[string]use
+	holds     map[inspect.LeaseID]use
+	waits     map[string]use         // by digest
 	keys      map[string]inspect.Key // by digest
 	services  map[string]string      // by the id of a process
 }
@@ -120,7 +120,7 @@ func (b *board) scan(ctx context.Context) {
 
 // read reads the lists from Redis.
 func (b *board) read(ctx context.Context) (*lists, error) {
-	l := &lists{holds: make(map[string]use), waits: make(map[string]use), keys: make(map[string]inspect.Key), services: make(map[string]string)}
+	l := &lists{holds: make(map[inspect.LeaseID]use), waits: make(map[string]use), keys: make(map[string]inspect.Key), services: make(map[string]string)}
 	var locks inspect.Page
 	err := b.list(ctx, func(ctx context.Context) (_ inspect.Scan, err error) {
 		l.processes, err = b.inspector.Processes(ctx)
@@ -164,9 +164,7 @@ func (l *lists) arrange(page inspect.Page) {
 	for _, p := range l.processes.Processes {
 		l.services[p.ID] = serviceOf(p)
 		for _, h := range p.Holds {
-			if h.For > l.holds[h.Digest].since {
-				l.holds[h.Digest] = use{h.Name, h.Caller, h.For, 1}
-			}
+			l.holds[h.Lease] = use{h.Name, h.Caller, h.For, 1}
 		}
 		for _, w := range p.Waits {
 			u := l.waits[w.Digest]

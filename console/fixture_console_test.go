@@ -186,7 +186,13 @@ func register(t *testing.T, rdb redis.UniversalClient, id, service string, holds
 	now, name := time.Now(), keyspace.New("reqlock:").Process(id)
 	p := registry.Process{Service: service, Host: "pod-7", Version: "v1.2.3", PID: 4242, Started: now.Add(-3 * time.Hour), Beat: now, Held: len(holds), Waiting: 4 * len(waits)}
 	for _, digest := range holds {
-		p.Holds = append(p.Holds, registry.Hold{Digest: digest, Name: "account", Since: now.Add(-2 * time.Hour), Caller: "transfer.go:42"})
+		hold := registry.Hold{Digest: digest, Name: "account", Since: now.Add(-2 * time.Hour), Caller: "transfer.go:42"}
+		for _, h := range must(must(inspect.New(rdb))(t).Lock(t.Context(), digest))(t).Holders {
+			if h.Process == id {
+				hold.Lease = string(h.Lease)
+			}
+		}
+		p.Holds = append(p.Holds, hold)
 	}
 	for _, digest := range waits {
 		p.Waits = append(p.Waits, registry.Wait{Digest: digest, Name: "account", Since: now.Add(-2 * time.Hour), Caller: "withdraw.go:7", Requests: 4})

@@ -117,7 +117,7 @@ func (p *lockPage) fill(hasProcesses bool) {
 		if h.Process != "" {
 			process, found := p.Process(h.Process)
 			row.Link = linkToProcess(h.Process, process, found, hasProcesses)
-			if hold, found := process.Hold(p.Key); found {
+			if hold, found := process.Hold(h.Lease); found {
 				row.Name, row.Caller, row.Held, row.Since = hold.Name, hold.Caller, hold.For, time.Now().Add(-hold.For)
 				p.Name = hold.Name
 			}

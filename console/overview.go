@@ -103,9 +103,9 @@ func (l *lists) sum() summary {
 	for _, p := range l.processes.Processes {
 		s.Requests += p.Waiting
 	}
-	for digest, hold := range l.holds {
-		if hold.since > s.Longest || hold.since == s.Longest && digest < s.LongestDigest {
-			s.Longest, s.LongestDigest, s.LongestName = hold.since, digest, hold.name
+	for _, row := range l.rows {
+		if row.Held > s.Longest || row.Held > 0 && row.Held == s.Longest && row.Digest < s.LongestDigest {
+			s.Longest, s.LongestDigest, s.LongestName = row.Held, row.Digest, row.Name
 		}
 	}
 	return s
@@ -159,12 +159,13 @@ func (c *Console) showOverview(w http.ResponseWriter, r *http.Request) {
 // newRow returns the row of a lock.
 func (l *lists) newRow(lock inspect.Lock) lockRow {
 	row := lockRow{Lock: lock, Digest: lock.Key.String(), Held: -1}
-	hold, isHeld := l.holds[row.Digest]
-	if isHeld {
-		row.Held = hold.since
+	for _, h := range lock.Holders {
+		if hold, isKnown := l.holds[h.Lease]; isKnown && h.Lease != "" {
+			row.Held, row.Name = max(row.Held, hold.since), cmp.Or(row.Name, hold.name)
+		}
 	}
 	wait := l.waits[row.Digest]
-	row.Name, row.Requests = cmp.Or(hold.name, wait.name), wait.requests
+	row.Name, row.Requests = cmp.Or(row.Name, wait.name), wait.requests
 	for _, h := range lock.Holders[:min(2, len(lock.Holders))] {
 		row.Processes = append(row.Processes, l.linkToHolder(h))
 	}

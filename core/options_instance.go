@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/redis/registry"
+	"github.com/reqlock/reqlock/internal/redis/script"
 )
 
 // An Instance says which process of which program a Locker belongs to, for the people who run it: see
@@ -134,7 +135,8 @@ func (l *Locker) newBeater(servers []redis.UniversalClient) *registry.Beater {
 			}
 			for _, h := range load.Holds {
 				p.Holds = append(p.Holds, registry.Hold{
-					Digest: EventKey{h.Key}.String(), Name: h.Name, Since: h.Since, Caller: h.Caller, Idempotent: h.Attempt, Shared: h.Shared,
+					Digest: EventKey{h.Key}.String(), Lease: script.Digest(h.Token), Name: h.Name, Since: h.Since, Caller: h.Caller,
+					Idempotent: h.Attempt, Shared: h.Shared,
 				})
 			}
 			for _, w := range load.Waits {

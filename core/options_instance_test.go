@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/redis/registry"
+	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -109,7 +110,7 @@ func TestRecordNamesTheHolds(t *testing.T) {
 		return p.Held == 3
 	})
 	p, _ := recordOf(t, rdb, "reqlock:", process)
-	if len(p.Holds) != 3 || p.Holds[0].Digest != digest || p.Holds[0].Name != "account" || !strings.Contains(p.Holds[0].Caller, "fixture_locker_test.go:") ||
+	if len(p.Holds) != 3 || p.Holds[0].Digest != digest || p.Holds[0].Lease != script.Digest(lease.Token()) || p.Holds[0].Name != "account" || !strings.Contains(p.Holds[0].Caller, "fixture_locker_test.go:") ||
 		p.Holds[0].Shared || p.Holds[0].Idempotent || !p.Holds[1].Shared || p.Holds[1].Idempotent || p.Holds[2].Shared || !p.Holds[2].Idempotent {
 		t.Errorf("the record is %+v, want the digest %s", p, digest)
 	}

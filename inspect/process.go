@@ -37,6 +37,8 @@ func (p Process) Silent() bool { return p.Age < 0 || p.Age > registry.SilentAfte
 type Hold struct {
 	// Digest is the String of the Key.
 	Digest string
+	// Lease is that of the Holder. It is "" if the process has an earlier version of reqlock.
+	Lease LeaseID
 	// Name is the name of the lock, or "": see core.WithName.
 	Name string
 	// Caller is the code that took the lease: "" without core.WithCaller.
@@ -69,12 +71,12 @@ type ProcessPage struct {
 	Processes []Process
 }
 
-// Hold returns what the process holds of the key, if that is one of its Holds: the longest one if there
-// are several.
-func (p Process) Hold(key Key) (Hold, bool) {
-	digest := key.String()
+// Hold returns what the process does with the lease of a Holder, if that is one of its Holds. Within a
+// process, a lease passes from one request to the next one: for up to 10 s after that, the Hold is that
+// of the request before.
+func (p Process) Hold(lease LeaseID) (Hold, bool) {
 	for _, h := range p.Holds {
-		if h.Digest == digest {
+		if h.Lease == lease && lease != "" {
 			return h, true
 		}
 	}
@@ -100,7 +102,8 @@ func newProcess(id string, record *registry.Process) Process {
 	}
 	for _, h := range record.Holds {
 		p.Holds = append(p.Holds, Hold{
-			Digest: h.Digest, Name: h.Name, Caller: h.Caller, For: record.LastedFor(h.Since), Idempotent: h.Idempotent, Shared: h.Shared,
+			Digest: h.Digest, Lease: LeaseID(h.Lease), Name: h.Name, Caller: h.Caller, For: record.LastedFor(h.Since),
+			Idempotent: h.Idempotent, Shared: h.Shared,
 		})
 	}
 	for _, w := range record.Waits {

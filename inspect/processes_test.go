@@ -21,13 +21,14 @@ var (
 	foreign = strings.Repeat("abcdef02", 4)
 )
 
-// writeRecord writes the record of writer, as it was 10 s ago. It had held and awaited the key of the digest for 5 s.
-func writeRecord(t *testing.T, rdb redis.UniversalClient, digest string) {
+// writeRecord writes the record of writer, as it was 10 s ago. It had held this lease of the key of the digest for 5 s, and
+// awaited it as long.
+func writeRecord(t *testing.T, rdb redis.UniversalClient, digest string, lease inspect.LeaseID) {
 	t.Helper()
 	now, names, ctx := time.Now(), keyspace.New("reqlock:"), t.Context()
 	p := registry.Process{
 		Service: "<script>", Host: "pod-2", PID: 7, Started: now.Add(-time.Hour), Beat: now.Add(-time.Minute), Held: 30, Waiting: 40,
-		Holds: []registry.Hold{{Digest: digest, Name: "<script>", Since: now.Add(-65 * time.Second), Caller: "code", Idempotent: true, Shared: true}},
+		Holds: []registry.Hold{{Digest: digest, Lease: string(lease), Name: "<script>", Since: now.Add(-65 * time.Second), Caller: "code", Idempotent: true, Shared: true}},
 		Waits: []registry.Wait{{Digest: digest, Name: "<script>", Since: now.Add(-65 * time.Second), Caller: "code", Requests: 4}},
 	}
 	if err := rdb.HSet(ctx, names.Process(writer), registry.Encode(&p, time.Hour)...).Err(); err != nil {
@@ -49,7 +50,7 @@ func TestProcessesShowsWhoIsRegistered(t *testing.T) {
 		wait(t, i, newLocker(t, rdb), "held")
 		suite.Eventually(t, "a process is registered", func() bool { return len(must(i.Processes(ctx))(t).Processes) == 1 })
 		lock := must(i.Lock(ctx, "held"))(t)
-		writeRecord(t, rdb, lock.Key.String())
+		writeRecord(t, rdb, lock.Key.String(), lock.Holders[0].Lease)
 		for _, err := range []error{
 			rdb.HSet(ctx, "{reqlock:process:"+foreign+"}:p", "holds", "theirs").Err(),
 			rdb.HSet(ctx, "{reqlock:process:theirs}:p", "format", "1").Err(),
@@ -70,7 +71,7 @@ func TestProcessesShowsWhoIsRegistered(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 		p = page.Processes[0]
-		hold, holds := p.Hold(lock.Key)
+		hold, holds := p.Hold(lock.Holders[0].Lease)
 		waiting, waits := p.Wait(lock.Key)
 		isAbout := func(d, want time.Duration) bool { return d >= want && d < want+time.Minute }
 		if p.ID != writer || p.Service != "<script>" || p.Held != 30 || p.Waiting != 40 || !holds || !waits || !isAbout(p.Age, 45*time.Second) || !p.Silent() ||
@@ -78,9 +79,8 @@ func TestProcessesShowsWhoIsRegistered(t *testing.T) {
 			hold.Name != "<script>" || hold.Caller != "code" || waiting.Name != "<script>" || waiting.Caller != "code" {
 			t.Errorf("%+v", p)
 		}
-		must(one.Lock(ctx, "other"))(t)
-		if hold, holds := p.Hold(must(i.Lock(ctx, "other"))(t).Key); holds {
-			t.Errorf("of another key: %+v", hold)
+		if hold.Digest != lock.Key.String() || hold.Lease != lock.Holders[0].Lease {
+			t.Errorf("%+v", hold)
 		}
 		lock = must(i.Lock(ctx, "held"))(t)
 		if len(lock.Processes) != 2 || lock.Processes[0].ID != processOf(lease) || lock.Processes[1].ID != writer {
@@ -89,11 +89,40 @@ func TestProcessesShowsWhoIsRegistered(t *testing.T) {
 	})
 }
 
+// After a process has taken the key again, its record has the hold before that for up to 10 s.
+func TestAHoldIsThatOfOneLease(t *testing.T) {
+	t.Parallel()
+	rdb := start(t).Client(t)
+	i := newInspector(t, rdb)
+	seen := make([]inspect.Holder, 2)
+	locks := newLocker(t, rdb)
+	for n := range seen {
+		lease := must(locks.Lock(t.Context(), "k"))(t)
+		lock := must(i.Lock(t.Context(), "k"))(t)
+		seen[n] = lock.Holders[0]
+		writeRecord(t, rdb, lock.Key.String(), seen[0].Lease)
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := must(i.Process(t.Context(), writer))(t)
+	if hold, holds := p.Hold(seen[0].Lease); !holds || hold.Caller != "code" {
+		t.Errorf("%+v, %v", hold, holds)
+	}
+	writeRecord(t, rdb, "0123456789ab", "") // by an earlier version
+	p.Holds = append(p.Holds, must(i.Process(t.Context(), writer))(t).Holds...)
+	for _, lease := range []inspect.LeaseID{seen[1].Lease, ""} {
+		if hold, holds := p.Hold(lease); holds {
+			t.Errorf("of another lease: %+v", hold)
+		}
+	}
+}
+
 func TestAProcessIsFoundByItsFirstDigits(t *testing.T) {
 	t.Parallel()
 	rdb := start(t).Client(t)
 	i := newInspector(t, rdb)
-	writeRecord(t, rdb, "0123456789ab")
+	writeRecord(t, rdb, "0123456789ab", "")
 	for _, id := range []string{writer, writer[:8], writer[:4]} {
 		if p, err := i.Process(t.Context(), id); err != nil || p.ID != writer {
 			t.Errorf("%s: %+v, %v", id, p, err)

@@ -78,7 +78,7 @@ func TestReadingNeedsTheRightsToRead(t *testing.T) {
 	locks := newLocker(t, rdb)
 	lease := must(locks.Lock(t.Context(), "k"))(t)
 	must(locks.Begin(t.Context(), "pay", nil))(t)
-	register(t, rdb, processOf(lease), "")
+	register(t, rdb, processOf(lease), lockView{})
 	for _, args := range []string{"ls", "ls --waiting 1", "ls --process " + processOf(lease), "show k", "show pay", "processes", "processes " + processOf(lease), "processes " + processOf(lease)[:4], "outcomes", "outcomes show pay"} {
 		o.run(t, strings.Fields(args)...).want(t, exitOK)
 	}

@@ -46,7 +46,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	if f := found["processes"]; f.Result != warn || !strings.Contains(f.Detail, "1 of the holders is silent") {
 		t.Errorf("%+v", f)
 	}
-	register(t, rdb, processOf(lease), "")
+	register(t, rdb, processOf(lease), lockView{})
 	if f := resultsOf(t, o, exitOK)["processes"]; f.Result != ok || !strings.HasPrefix(f.Detail, "1 process is registered") {
 		t.Errorf("%+v", f)
 	}

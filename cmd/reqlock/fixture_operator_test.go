@@ -150,15 +150,21 @@ func wait(t testing.TB, o operator, locks *core.Locker, key string) {
 	suite.Eventually(t, "a process waits", func() bool { return lines[lockView](t, o.run(t, "show", key, "--json"))[0].Waiting > 0 })
 }
 
-// register writes the record of a process, which has held the key of the digest for 65 s, and has 4 requests
+// register writes the record of a process, which has held the lock for 65 s, if it is a holder, and has 4 requests
 // that have waited for it as long.
-func register(t testing.TB, rdb redis.UniversalClient, id, digest string) {
+func register(t testing.TB, rdb redis.UniversalClient, id string, of lockView) {
 	t.Helper()
+	lease := ""
+	for _, h := range of.Holders {
+		if h.ID == id {
+			lease = h.Lease
+		}
+	}
 	now, name := time.Now(), keyspace.New("reqlock:").Process(id)
 	p := registry.Process{
 		Service: "payments", Version: "v1.2.3", Host: "pod-2\x1b[31m", PID: 7, Started: now.Add(-time.Hour), Beat: now, Held: 30, Waiting: 40,
-		Holds: []registry.Hold{{Digest: digest, Name: "account", Since: now.Add(-65 * time.Second), Caller: "github.com/acme/bank/transfer.go:42 (bank.Transfer)"}},
-		Waits: []registry.Wait{{Digest: digest, Name: "account", Since: now.Add(-65 * time.Second), Caller: "bank/wait.go:7", Requests: 4}},
+		Holds: []registry.Hold{{Digest: of.Digest, Lease: lease, Name: "account", Since: now.Add(-65 * time.Second), Caller: "github.com/acme/bank/transfer.go:42 (bank.Transfer)"}},
+		Waits: []registry.Wait{{Digest: of.Digest, Name: "account", Since: now.Add(-65 * time.Second), Caller: "bank/wait.go:7", Requests: 4}},
 	}
 	if err := rdb.HSet(t.Context(), name, registry.Encode(&p, time.Hour)...).Err(); err != nil {
 		t.Fatal(err)

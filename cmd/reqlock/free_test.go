@@ -102,8 +102,9 @@ func TestFreeNowAsks(t *testing.T) {
 	t.Parallel()
 	_, rdb, o := start(t)
 	lease := must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
-	digest := lines[lockView](t, o.run(t, "show", "k", "--json"))[0].Digest
-	register(t, rdb, processOf(lease), digest)
+	v := lines[lockView](t, o.run(t, "show", "k", "--json"))[0]
+	digest := v.Digest
+	register(t, rdb, processOf(lease), v)
 	o.run(t, "free", "k", "--now").want(t, exitUsage, "or --yes")
 	o.isTerminal = true
 	for _, input := range []string{"", "\n", "y\n", "k\n"} {

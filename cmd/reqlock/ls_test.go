@@ -19,7 +19,7 @@ func TestLsListsWhatIsHeld(t *testing.T) {
 	alone := must(other.Lock(t.Context(), "user:1"))(t)
 	wait(t, o, other, "account:42")
 	v := lines[lockView](t, o.run(t, "show", "account:42", "--json"))[0]
-	register(t, rdb, processOf(held), v.Digest)
+	register(t, rdb, processOf(held), v)
 	for args, want := range map[string]string{
 		"":                                  "account:42 account:43 user:1",
 		"--match account:*":                 "account:42 account:43",
@@ -124,7 +124,7 @@ func TestLsFindsManyProcesses(t *testing.T) {
 		if err := rdb.Set(t.Context(), "reqlock:k"+strconv.Itoa(n), id+":1", time.Minute).Err(); err != nil {
 			t.Fatal(err)
 		}
-		register(t, rdb, id, "")
+		register(t, rdb, id, lockView{})
 	}
 	r := o.run(t, "ls").want(t, exitOK)
 	if n := strings.Count(r.out, "payments"); n != maxHolders {

@@ -47,7 +47,7 @@ func TestALostOutputIsAnError(t *testing.T) {
 	t.Parallel()
 	_, rdb, o := start(t)
 	lease := must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
-	register(t, rdb, processOf(lease), "")
+	register(t, rdb, processOf(lease), lockView{})
 	o.out, o.ticks = brokenOutput{}, make(chan time.Time)
 	for _, args := range []string{"ls", "ls --json", "show k", "processes", "doctor", "watch", "watch --json", "key --method POST --route /r k", "help", "version", "completion bash"} {
 		o.run(t, strings.Fields(args)...).want(t, exitError, "no space left on device")

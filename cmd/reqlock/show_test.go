@@ -16,8 +16,8 @@ func TestShowSaysWhoHoldsAndWhoWaits(t *testing.T) {
 	held := must(one.With(core.WithFencing(true)).Lock(t.Context(), "account:42"))(t)
 	wait(t, o, other, "account:42")
 	before := lines[lockView](t, o.run(t, "show", "account:42", "--json"))[0]
-	register(t, rdb, processOf(held), before.Digest)
-	register(t, rdb, before.Waiters[0].ID, before.Digest)
+	register(t, rdb, processOf(held), before)
+	register(t, rdb, before.Waiters[0].ID, before)
 
 	for _, spelling := range []string{"account:42", before.Digest, before.Name, "{" + before.Name + "}:q"} {
 		r := o.run(t, "show", spelling).want(t, exitOK)
@@ -91,7 +91,7 @@ func TestShowNamesManyProcesses(t *testing.T) {
 		if err := rdb.RPush(t.Context(), "{reqlock:k}:q", id+":1").Err(); err != nil {
 			t.Fatal(err)
 		}
-		register(t, rdb, id, "")
+		register(t, rdb, id, lockView{})
 	}
 	r := o.run(t, "show", "k").want(t, exitOK)
 	if n := strings.Count(r.out, "payments"); n != waiters || strings.Contains(r.out, "silent") {

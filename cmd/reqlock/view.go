@@ -96,7 +96,7 @@ func (c *call) viewLock(lock inspect.Lock, find func(id string) (inspect.Process
 	for _, h := range lock.Holders {
 		holder := holderView{processName: processName{ID: h.Process, isSilent: true}, Kind: h.Kind.String(), Lease: string(h.Lease), Permits: h.Permits, Left: span(h.LeaseLeft)}
 		if p, ok := find(h.Process); ok {
-			hold, _ := p.Hold(lock.Key)
+			hold, _ := p.Hold(h.Lease)
 			holder.processName, holder.Held, holder.Caller = nameOfProcess(p), span(hold.For), hold.Caller
 		}
 		v.Holders = append(v.Holders, holder)

@@ -25,6 +25,8 @@ type Long struct {
 type LongHold struct {
 	Long
 
+	// Token is the token of the lease.
+	Token string
 	// Attempt says that the Request has an Attempt, and Shared that it is for a shared lease.
 	Attempt, Shared bool
 }
@@ -47,7 +49,7 @@ func (e *Engine) Load(longest int) Load {
 			return
 		}
 		load.Held++
-		hold := LongHold{h.long(), h.request.Attempt != nil, h.request.Limit.IsShared()}
+		hold := LongHold{h.long(), q.lease.token, h.request.Attempt != nil, h.request.Limit.IsShared()}
 		load.Holds = insert(load.Holds, hold, longest)
 	})
 	e.eachShard(func(s *shard) {

@@ -43,7 +43,7 @@ func TestLoadHasTheLongestHoldsAndWaits(t *testing.T) {
 		}
 		now := time.Now()
 		for i, h := range load.Holds {
-			want := LongHold{Long{strconv.Itoa(i + 1), "account", "code", now.Add(time.Duration(i-13) * time.Second)}, i == 1, i == 2}
+			want := LongHold{Long{strconv.Itoa(i + 1), "account", "code", now.Add(time.Duration(i-13) * time.Second)}, holds[i+1].Token(), i == 1, i == 2}
 			if h != want {
 				t.Errorf("%d: %+v, want %+v", i, h, want)
 			}

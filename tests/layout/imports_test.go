@@ -36,7 +36,7 @@ var layers = map[string]string{
 	"internal/redis/readiness":   "redis command keyspace redisstore script topology inflight store",
 	"internal/redis/quorumstore": "redis command redisstore topology inflight store",
 
-	"core":             "redis bridge engine keytext kind quorumstore readiness redisstore registry",
+	"core":             "redis bridge engine keytext kind quorumstore readiness redisstore registry script",
 	"core/locktest":    "redis miniredis core",
 	"console":          "net/http core inspect",
 	"inspect":          "redis core command keyspace redisstore registry script store topology",

@@ -42,6 +42,9 @@ type Process struct {
 type Hold struct {
 	// Digest is the digest of the key, as in the log.
 	Digest string `json:"key"`
+	// Lease is the digest of the token of the lease, as script.Digest returns it. It is "" in a record
+	// of an earlier version.
+	Lease string `json:"lease,omitempty"`
 	// Name is the name of the lock, or the route of an idempotent request; "" is none.
 	Name string `json:"name,omitempty"`
 	// Since is when the hold began, by the clock of the process.

@@ -23,7 +23,7 @@ func sample() Process {
 		Format: Format, Service: "payments", Version: "v1.2.3", Host: "pod-1", PID: 42,
 		Started: begun, Beat: begun.Add(time.Minute), Held: 3, Waiting: 7,
 		Holds: []Hold{
-			{Digest: "0123456789ab", Name: "account", Since: begun.Add(30 * time.Second), Caller: "/app/transfer.go:42 (main.transfer)", Idempotent: true},
+			{Digest: "0123456789ab", Lease: "a5d9a9791f891beecb55a9a12cf8fcfb4515764a", Name: "account", Since: begun.Add(30 * time.Second), Caller: "/app/transfer.go:42 (main.transfer)", Idempotent: true},
 			{Digest: "ba9876543210", Since: begun.Add(40 * time.Second), Shared: true},
 		},
 		Waits: []Wait{{Digest: "0123456789ab", Name: "account", Since: begun.Add(50 * time.Second), Caller: "/app/transfer.go:42 (main.transfer)", Requests: 7}},
