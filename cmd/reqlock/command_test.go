@@ -3,12 +3,17 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/reqlock/reqlock/core"
 )
 
 func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	_, rdb, o := start(t)
-	must(newLocker(t, rdb).Lock(t.Context(), "-k"))(t)
+	locks := newLocker(t, rdb)
+	must(locks.Lock(t.Context(), "-k"))(t)
+	endpointKey := must(core.EndpointKey("POST", "/payments", "16"))(t) // begins with "-"
+	must(locks.Begin(t.Context(), endpointKey, nil))(t)
 	without := operator{}
 	for _, test := range []struct {
 		o      operator
@@ -38,6 +43,10 @@ func TestCommandLines(t *testing.T) {
 		{o, []string{"show", "--", "-k", "--json"}, exitUsage, `"--json" is one argument too many`},
 		{o, []string{"show", "k", "--", "-k"}, exitUsage, `"-k" is one argument too many`},
 		{o, []string{"show", "-k"}, exitUsage, "flag provided but not defined: -k"},
+		{o, []string{"show", endpointKey, "--json"}, exitOK, `{"key":"i:` + endpointKey},
+		{o, []string{"outcomes", "show", "--json", endpointKey, "--limit=1"}, exitOK, `{"endpoint_key":"` + endpointKey},
+		{o, []string{"show", endpointKey[:42]}, exitUsage, "flag provided but not defined"},
+		{o, []string{"show", "--", endpointKey, "--json"}, exitUsage, `"--json" is one argument too many`},
 		{o, []string{"help"}, exitOK, "  outcomes show  "},
 		{o, []string{"-h"}, exitOK, "  outcomes show  "},
 		{o, []string{"help", "outcomes", "show"}, exitOK, "usage: reqlock outcomes show KEY [FLAG]..."},

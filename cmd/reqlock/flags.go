@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"text/tabwriter"
 	"time"
 )
@@ -49,9 +51,21 @@ func (o *options) add(f *flag.FlagSet, group flagGroup) {
 	f.BoolVar(&o.digest, "digest", false, "print the digests of keys, as in the log, instead of keys")
 }
 
+// dashedKey matches an endpoint key that looks like a flag. No flag has a name of this length.
+var dashedKey = regexp.MustCompile(`^-[0-9A-Za-z_-]{42}$`)
+
 // parse reads flags, which stand before, between or after the arguments. It returns the arguments. All
 // after -- are arguments.
 func parse(f *flag.FlagSet, args []string) (rest []string, err error) {
+	at := slices.IndexFunc(args, func(arg string) bool { return arg == "--" || dashedKey.MatchString(arg) })
+	if at >= 0 && args[at] != "--" {
+		before, err := parse(f, args[:at])
+		if err != nil {
+			return nil, err
+		}
+		after, err := parse(f, args[at+1:])
+		return slices.Concat(before, args[at:at+1], after), err
+	}
 	for len(args) > 0 {
 		if err := f.Parse(args); err != nil {
 			return nil, err
