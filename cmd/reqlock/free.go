@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/reqlock/reqlock/inspect"
 )
@@ -89,13 +87,10 @@ func (f *freeing) choose(lock *inspect.Lock) error {
 	return nil
 }
 
-// confirm asks on a terminal before --now.
+// confirm asks before --now.
 func (f *freeing) confirm(ctx context.Context, c *call, lock inspect.Lock) error {
-	switch {
-	case f.yes || lock.Idempotent: // which HandOver refuses
+	if lock.Idempotent { // which HandOver refuses
 		return nil
-	case !c.isTerminal(c.in):
-		return misuse("--now needs an answer on a terminal, or --yes")
 	}
 	for _, h := range lock.Holders {
 		p, isRegistered := lock.Process(h.Process)
@@ -104,20 +99,6 @@ func (f *freeing) confirm(ctx context.Context, c *call, lock inspect.Lock) error
 		}
 		fmt.Fprintf(c.problems, "Process %s, %s, wrote its record %v ago: it may run.\n", nameOfProcess(p).short(), nameOfProcess(p).where(), span(p.Age))
 	}
-	fmt.Fprintf(c.problems, "If the holder runs, it acts beside the next one. Type %s to free the lock at once: ", lock.Key)
-	answers := make(chan string, 1)
-	go func() {
-		answer, _ := bufio.NewReader(c.in).ReadString('\n')
-		answers <- strings.TrimSpace(answer)
-	}()
-	select {
-	case answer := <-answers:
-		if answer == lock.Key.String() {
-			return nil
-		}
-		return errors.New("not confirmed: nothing was done")
-	case <-ctx.Done():
-		fmt.Fprintln(c.problems)
-		return ctx.Err()
-	}
+	question := fmt.Sprintf("If the holder runs, it acts beside the next one. Type %s to free the lock at once: ", lock.Key)
+	return c.confirm(ctx, "--now", question, lock.Key.String(), f.yes)
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"net/http"
+	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/nethttplock"
 )
 
 // A doneView is a line of --json that says what was done.
@@ -17,6 +15,8 @@ type doneView struct {
 	Action string `json:"action"`
 	Digest string `json:"digest"`
 	Leases int    `json:"leases,omitempty"`
+	Status int    `json:"status,omitempty"`
+	Bytes  int    `json:"bytes,omitempty"`
 	By     string `json:"by,omitempty"`
 	Why    string `json:"why,omitempty"`
 }
@@ -26,8 +26,8 @@ type signature struct{ by, why string }
 
 // add adds the flags.
 func (s *signature) add(f *flag.FlagSet) {
-	f.StringVar(&s.by, "by", "", "`WHO` does it, for the line that says what was done")
-	f.StringVar(&s.why, "why", "", "the `REASON`, for the same line")
+	f.StringVar(&s.by, "by", "", "`WHO` does it: only printed, in the line that says what was done")
+	f.StringVar(&s.why, "why", "", "the `REASON`: only printed, in the same line")
 }
 
 // done prints what was done. The text is that of a person.
@@ -46,13 +46,18 @@ func (c *call) done(v doneView, text string, s signature) error {
 	return err
 }
 
+// notDone is the resolution that lets the next copy run.
+const notDone = "not_done"
+
 // beginResolve adds the flags of resolve.
 func beginResolve(f *flag.FlagSet) action {
 	var by signature
 	by.add(f)
+	yes := f.Bool("yes", false, "do not ask before "+notDone)
 	contentType := f.String("content-type", "application/json", "the Content-Type `TYPE` of the answer")
 	return func(ctx context.Context, c *call) error {
-		resolution, err := resolutionOf(c.args[1:], *contentType)
+		done := doneView{Action: "resolved_" + c.args[1]}
+		resolution, err := c.resolutionOf(ctx, *contentType, &done)
 		if err != nil {
 			return err
 		}
@@ -61,6 +66,11 @@ func beginResolve(f *flag.FlagSet) action {
 			return misuse("SEEN is not the 40 hex digits that reqlock outcomes show prints")
 		}
 		return c.withServer(func(s *server) error {
+			if c.args[1] == notDone {
+				if err := c.confirmNotDone(ctx, s, *yes); err != nil {
+					return err
+				}
+			}
 			var v *recordView
 			err := c.within(ctx, func(ctx context.Context) (err error) {
 				v, err = c.resolve(ctx, s, resolution, seen)
@@ -69,7 +79,12 @@ func beginResolve(f *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			return c.done(doneView{Action: "resolved_" + c.args[1], Digest: v.Digest}, "resolved "+v.key()+" as "+c.args[1], by)
+			text := "resolved " + v.key() + " as " + c.args[1]
+			if done.Status > 0 {
+				text += fmt.Sprintf(", status %d, %s", done.Status, count(done.Bytes, "byte", "bytes"))
+			}
+			done.Digest = v.Digest
+			return c.done(done, text, by)
 		})
 	}
 }
@@ -93,10 +108,36 @@ func (c *call) resolve(ctx context.Context, s *server, resolution core.Resolutio
 	return c.viewRecord(record), s.Resolve(ctx, record, resolution)
 }
 
-// resolutionOf returns the resolution that the arguments after KEY name.
-func resolutionOf(args []string, contentType string) (core.Resolution, error) {
-	switch {
-	case len(args) == 2 && args[0] == "not_done":
+// confirmNotDone says what is known of the process that ran the attempt, and asks.
+func (c *call) confirmNotDone(ctx context.Context, s *server, yes bool) error {
+	var v *recordView
+	known := "reqlock cannot find out which process ran the attempt: it may still charge."
+	err := c.within(ctx, func(ctx context.Context) (err error) {
+		if v, err = c.readRecord(ctx, s, c.args[0]); err != nil || v.Process == "" {
+			return err
+		}
+		name := processName{ID: v.Process}
+		switch p, err := s.Process(ctx, v.Process); {
+		case err == nil:
+			name = nameOfProcess(p)
+			known = fmt.Sprintf("process %s, %s, ran the attempt, and wrote its record %v ago: it may still charge.", name.short(), name.where(), span(p.Age))
+		case errors.Is(err, core.ErrNotFound):
+			known = fmt.Sprintf("process %s ran the attempt, and is silent: it may still charge.", name.short())
+		}
+		return nil
+	})
+	if err != nil || v.Seen != c.args[2] { // which resolve refuses
+		return err
+	}
+	fmt.Fprintln(c.problems, known, "Has its handler ended? See the runbook of unknown outcomes.")
+	question := fmt.Sprintf("If the handler runs, the next copy acts beside it. Type %s to let the next copy run: ", v.Digest)
+	return c.confirm(ctx, notDone, question, v.Digest, yes)
+}
+
+// resolutionOf returns the resolution that the arguments after KEY name, and adds to what is done.
+func (c *call) resolutionOf(ctx context.Context, contentType string, done *doneView) (core.Resolution, error) {
+	switch args := c.args[1:]; {
+	case len(args) == 2 && args[0] == notDone:
 		return core.NotDone(), nil
 	case len(args) == 2 && args[0] == "done":
 		return core.Done(), nil
@@ -105,11 +146,12 @@ func resolutionOf(args []string, contentType string) (core.Resolution, error) {
 		if err != nil {
 			return core.Resolution{}, misuse("the STATUS is no number")
 		}
-		answer, err := nethttplock.NewAnswer(status, http.Header{"Content-Type": {contentType}}, []byte(args[3]))
+		body, err := c.bodyOf(ctx, args[3])
 		if err != nil {
-			return core.Resolution{}, misuse("%s", strings.TrimPrefix(err.Error(), "reqlock: "))
+			return core.Resolution{}, err
 		}
-		return core.Answered(answer), nil
+		done.Status, done.Bytes = status, len(body)
+		return answered(status, contentType, body)
 	}
 	return core.Resolution{}, misuse("the arguments are none of the forms below")
 }

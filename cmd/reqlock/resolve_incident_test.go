@@ -85,13 +85,14 @@ func TestTheIncidentOfAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	for resolution, test := range map[string]struct {
 		more   []string
+		says   string
 		state  string // afterwards; "": there is no record
 		status int    // of a copy
 		body   string
 	}{
 		"not_done": {status: http.StatusBadGateway},
 		"done":     {state: "done", status: http.StatusConflict, body: `"code":"completed_unreplayable"`},
-		"answered": {more: []string{"201", `{"id":7}`}, state: "answered", status: http.StatusCreated, body: `{"id":7}`},
+		"answered": {more: []string{"201", `{"id":7}`}, says: ", status 201, 8 bytes", state: "answered", status: http.StatusCreated, body: `{"id":7}`},
 	} {
 		t.Run(resolution, func(t *testing.T) {
 			t.Parallel()
@@ -114,13 +115,16 @@ func TestTheIncidentOfAnUnknownOutcome(t *testing.T) {
 			}
 			b.run(t, "show", digest).want(t, exitOK, seen, "idempotent request")
 
-			resolve := func(seen string) result {
-				args := append([]string{"resolve", key, resolution, seen}, test.more...)
-				return b.run(t, append(args, "--by", "ada", "--retention=1h")...)
+			resolve := func(seen string, more ...string) result {
+				args := append([]string{"resolve", key, resolution, seen, "--by=ada", "--retention=1h"}, test.more...)
+				return b.run(t, append(args, more...)...)
 			}
-			resolve(strings.Repeat("0", 40)).want(t, exitChanged)
-			r := resolve(seen).want(t, exitOK)
-			if r.out != "resolved "+key+" as "+resolution+", by ada\n" || r.problems != "" {
+			if resolution == "not_done" {
+				resolve(seen).want(t, exitUsage, "process "+found[2][:8]+" ran the attempt, and is silent: it may still charge.", "or --yes\n")
+			}
+			resolve(strings.Repeat("0", 40), "--yes").want(t, exitChanged)
+			r := resolve(seen, "--yes").want(t, exitOK)
+			if r.out != "resolved "+key+" as "+resolution+test.says+", by ada\n" {
 				t.Errorf("%s%s", r.out, r.problems)
 			}
 			if test.state == "" {
@@ -149,13 +153,38 @@ func TestResolveComparesWhatWasSeen(t *testing.T) {
 	}
 	statuses := make(chan int, 2)
 	for _, how := range []string{"done", "not_done"} {
-		go func() { statuses <- o.runUntil(t.Context(), "resolve", "pay", how, seen).status }()
+		go func() { statuses <- o.runUntil(t.Context(), "resolve", "pay", how, seen, "--yes").status }()
 	}
 	a, b := <-statuses, <-statuses
 	if min(a, b) != exitOK || max(a, b) < exitNotFound { // not_done removes the record, so done may not find it
 		t.Errorf("%d and %d", a, b)
 	}
 	o.run(t, "resolve", "other", "done", seen).want(t, exitNotFound)
+}
+
+// A handler that was cut off from Redis may still charge, so the operator sees what is known of its process.
+func TestNotDoneAsks(t *testing.T) {
+	t.Parallel()
+	server, rdb, o := start(t)
+	attempt := must(newLocker(t, rdb).Begin(t.Context(), "pay", nil))(t)
+	if err := attempt.Unknown(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	v := lines[recordView](t, o.run(t, "outcomes", "show", "pay", "--json"))[0]
+	args := []string{"resolve", "pay", "not_done", v.Seen}
+	register(t, rdb, v.Process, lockView{})
+	alive := "process " + v.Process[:8] + `, payments "pod-2\x1b[31m":7, ran the attempt, and wrote its record `
+	o.run(t, args...).want(t, exitUsage, alive, "or --yes")
+	service := user(t, server, "resetchannels "+redistest.Rights)
+	service.run(t, args...).want(t, exitUsage, "cannot find out which process ran the attempt: it may still charge.")
+	o.isTerminal = true
+	for _, input := range []string{"", "y\n", "pay\n"} {
+		o.input = input
+		o.run(t, args...).want(t, exitError, "not confirmed: nothing was done", alive, "Type "+v.Digest)
+	}
+	o.input = v.Digest + "\n"
+	o.run(t, args...).want(t, exitOK, alive, "resolved pay as not_done")
+	o.run(t, args...).want(t, exitNotFound)
 }
 
 // The rights of the service are enough to look and to resolve by the endpoint key, also one that Redis has as a digest.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,10 @@ func TestResolveRefusesWrongArguments(t *testing.T) {
 		{"resolve KEY answered " + seen + " 201", "none of the forms"},
 		{"resolve KEY answered " + seen + " created {}", "STATUS is no number"},
 		{"resolve KEY answered " + seen + " 99 {}", "99"},
+		{"resolve KEY answered " + seen + " 201 id:7", "the BODY is no JSON"},
+		{"resolve KEY answered " + seen + " 201 id:7 --content-type application/problem+json", "the BODY is no JSON"},
+		{"resolve KEY answered " + seen + " 201 @/no-such-file", "no-such-file"},
+		{"resolve KEY answered " + seen + " 201 -", "the BODY is no JSON"},
 		{"resolve KEY done 1234", "SEEN is not the 40 hex digits"},
 	} {
 		o.run(t, strings.Fields(test.args)...).want(t, exitUsage, test.want)
@@ -49,5 +55,36 @@ func TestAnInterruptOfResolveIsOneLine(t *testing.T) {
 	r := o.runUntil(ctx, "resolve", "k", "done", strings.Repeat("a", 40)).want(t, exitError, "may have taken effect")
 	if strings.Count(r.problems, "\n") != 1 {
 		t.Errorf("it prints %s", r.problems)
+	}
+}
+
+// The body of an answer is an argument, a file or the standard input.
+func TestResolveReadsTheBody(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	locks := newLocker(t, rdb)
+	file := filepath.Join(t.TempDir(), "answer.json")
+	if err := os.WriteFile(file, []byte(`{"id":7}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.input = `{"id":8}`
+	for name, test := range map[string]struct {
+		status, body string
+		more         []string
+		says         string
+	}{
+		"argument":     {"201", `[7]`, nil, "status 201, 3 bytes"},
+		"file":         {"200", "@" + file, nil, "status 200, 9 bytes"},
+		"input":        {"200", "-", nil, "status 200, 8 bytes"},
+		"another type": {"200", "id:7", []string{"--content-type=text/plain"}, "status 200, 4 bytes"},
+		"no body":      {"204", "", nil, "status 204, 0 bytes"},
+	} {
+		attempt := must(locks.Begin(t.Context(), name, nil))(t)
+		if err := attempt.Unknown(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		seen := lines[recordView](t, o.run(t, "outcomes", "show", name, "--json"))[0].Seen
+		args := append([]string{"resolve", name, "answered", seen, test.status, test.body, "--by=ada"}, test.more...)
+		o.run(t, args...).want(t, exitOK, "resolved "+quoted(name)+" as answered, "+test.says+", by ada\n")
 	}
 }
