@@ -32,17 +32,7 @@ func beginFree(f *flag.FlagSet) action {
 
 // run ends the leases.
 func (f *freeing) run(ctx context.Context, c *call, s *server) error {
-	var lock inspect.Lock
-	err := c.within(ctx, func(ctx context.Context) (err error) {
-		lock, err = s.Lock(ctx, c.args[0])
-		return err
-	})
-	if err == nil {
-		err = f.choose(&lock)
-	}
-	if len(f.leases) > 0 && errors.Is(err, inspect.ErrNotFound) {
-		err = inspect.ErrChanged // the lease was seen
-	}
+	lock, err := f.look(ctx, c, s)
 	if err != nil {
 		return err
 	}
@@ -56,11 +46,16 @@ func (f *freeing) run(ctx context.Context, c *call, s *server) error {
 	if !slices.ContainsFunc(lock.Holders, func(h inspect.Holder) bool { return h.Kind != inspect.HolderRevoked }) {
 		text = fmt.Sprintf("%s (%s) was revoked before: the next holder gets it within %v", name, lock.Key, left)
 	}
+	if len(f.leases) == 0 {
+		c.printEnding(lock)
+	}
 	end := s.Revoke
 	if f.now {
 		done.Action, end = "handed_over", s.HandOver
 		text = fmt.Sprintf("handed over %s (%s), %s", name, lock.Key, count(leases, "lease", "leases"))
-		if err := f.confirm(ctx, c, lock); err != nil {
+		c.printRecordsOf(lock)
+		question := fmt.Sprintf("If the holder runs, it acts beside the next one. Type %s to free the lock at once: ", lock.Key)
+		if err := c.confirm(ctx, "--now", question, lock.Key.String(), f.yes); err != nil {
 			return err
 		}
 	}
@@ -68,6 +63,53 @@ func (f *freeing) run(ctx context.Context, c *call, s *server) error {
 		return err
 	}
 	return c.done(done, text, f.by)
+}
+
+// look reads the lock, with the leases that free is to end.
+func (f *freeing) look(ctx context.Context, c *call, s *server) (lock inspect.Lock, err error) {
+	key := c.args[0]
+	err = c.within(ctx, func(ctx context.Context) (err error) {
+		lock, err = s.Lock(ctx, key)
+		if len(f.leases) > 0 || !errors.Is(err, inspect.ErrNotFound) {
+			return err
+		}
+		if record, failed := s.Record(ctx, key); failed == nil {
+			return fmt.Errorf("%w: only the record of an idempotent request is left, and its state is %v: reqlock resolve ends an unknown outcome", err, record.State)
+		}
+		return err
+	})
+	switch {
+	case err == nil && lock.Idempotent:
+		return lock, fmt.Errorf("%w: use reqlock resolve then", inspect.ErrAttempt)
+	case err == nil:
+		err = f.choose(&lock)
+	case len(f.leases) > 0 && errors.Is(err, inspect.ErrNotFound): // the lease was seen
+		return lock, inspect.ErrChanged
+	}
+	return lock, err
+}
+
+// printEnding says which leases are about to end.
+func (c *call) printEnding(lock inspect.Lock) {
+	for _, h := range c.viewLock(lock, lock.Process).Holders {
+		if h.Kind != inspect.HolderProcess.String() {
+			continue
+		}
+		held := "an unknown time"
+		if h.Held > 0 {
+			held = h.Held.String()
+		}
+		fmt.Fprintf(c.problems, "ending the lease %s of process %s, %s, held for %s\n", h.Lease, h.short(), h.where(), held)
+	}
+}
+
+// printRecordsOf says which processes of the holders have a record.
+func (c *call) printRecordsOf(lock inspect.Lock) {
+	for _, h := range lock.Holders {
+		if p, isRegistered := lock.Process(h.Process); isRegistered {
+			fmt.Fprintf(c.problems, "process %s, %s, wrote its record %v ago: it may run\n", nameOfProcess(p).short(), nameOfProcess(p).where(), span(p.Age))
+		}
+	}
 }
 
 // choose leaves only those leases in the lock that free is to end.
@@ -85,20 +127,4 @@ func (f *freeing) choose(lock *inspect.Lock) error {
 		return misuse("%d leases are out: name one by --lease, as show prints it, or end them by --all", len(lock.Holders))
 	}
 	return nil
-}
-
-// confirm asks before --now.
-func (f *freeing) confirm(ctx context.Context, c *call, lock inspect.Lock) error {
-	if lock.Idempotent { // which HandOver refuses
-		return nil
-	}
-	for _, h := range lock.Holders {
-		p, isRegistered := lock.Process(h.Process)
-		if !isRegistered {
-			continue
-		}
-		fmt.Fprintf(c.problems, "Process %s, %s, wrote its record %v ago: it may run.\n", nameOfProcess(p).short(), nameOfProcess(p).where(), span(p.Age))
-	}
-	question := fmt.Sprintf("If the holder runs, it acts beside the next one. Type %s to free the lock at once: ", lock.Key)
-	return c.confirm(ctx, "--now", question, lock.Key.String(), f.yes)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,16 +28,24 @@ func TestFreeEndsALease(t *testing.T) {
 	_, rdb, o := start(t)
 	locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
 	lease := must(locks.Lock(t.Context(), "account:42"))(t)
-	digest := lines[lockView](t, o.run(t, "show", "account:42", "--json"))[0].Digest
+	v := lines[lockView](t, o.run(t, "show", "account:42", "--json"))[0]
+	digest := v.Digest
+	register(t, rdb, processOf(lease), v)
 	r := o.run(t, "free", "account:42", "--by", "ada\x1b[1m", "--why", "it hangs").want(t, exitOK)
 	if !strings.HasPrefix(r.out, "revoked account:42 ("+digest+"), 1 lease: the next holder gets it within ") || !strings.HasSuffix(r.out, `, by "ada\x1b[1m": it hangs`+"\n") {
 		t.Error(r.out)
+	}
+	if want := regexp.MustCompile(`^ending the lease ` + v.Holders[0].Lease + ` of process ` + processOf(lease)[:8] + `, payments "pod-2\\x1b\[31m":7, held for 1m\d+s\n$`); !want.MatchString(r.problems) {
+		t.Errorf("%s\nwant %s", r.problems, want)
 	}
 	suite.AwaitClosed(t, "the holder knows", lease.Context().Done())
 	if h := holderOf(t, o, "account:42"); h.Kind != "revoked" {
 		t.Errorf("%+v", h)
 	}
-	o.run(t, "free", "account:42").want(t, exitOK, "account:42 ("+digest+") was revoked before: ")
+	r = o.run(t, "free", "account:42").want(t, exitOK, "account:42 ("+digest+") was revoked before: ")
+	if r.problems != "" {
+		t.Errorf("nothing ends: %s", r.problems)
+	}
 	o.run(t, "free", "account:42", "--now", "--yes", "--digest").want(t, exitOK, "handed over "+digest+" ("+digest+"), 1 lease\n")
 	o.run(t, "free", "account:42").want(t, exitNotFound)
 }
@@ -95,7 +104,10 @@ func TestFreeEndsOnePermitOfSeveral(t *testing.T) {
 	}
 	must(newLocker(t, rdb).With(permits).Lock(t.Context(), "k"))(t)
 	must(newLocker(t, rdb).With(permits).Lock(t.Context(), "k"))(t)
-	o.run(t, "free", "k", "--all").want(t, exitOK, "2 leases")
+	r := o.run(t, "free", "k", "--all").want(t, exitOK, "2 leases")
+	if strings.Count(r.problems, "silent, held for an unknown time\n") != 2 {
+		t.Error(r.problems)
+	}
 }
 
 func TestFreeNowAsks(t *testing.T) {
@@ -105,7 +117,7 @@ func TestFreeNowAsks(t *testing.T) {
 	v := lines[lockView](t, o.run(t, "show", "k", "--json"))[0]
 	digest := v.Digest
 	register(t, rdb, processOf(lease), v)
-	o.run(t, "free", "k", "--now").want(t, exitUsage, "or --yes")
+	o.run(t, "free", "k", "--now").want(t, exitUsage, "it may run", "or --yes")
 	o.isTerminal = true
 	for _, input := range []string{"", "\n", "y\n", "k\n"} {
 		o.input = input
@@ -125,6 +137,10 @@ func TestFreeNowAsks(t *testing.T) {
 	o.typing = nil
 	o.input = digest + "\n"
 	o.run(t, "free", "k", "--now").want(t, exitOK, "handed over k")
+	o.isTerminal = false
+	lease = must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
+	register(t, rdb, processOf(lease), lockView{})
+	o.run(t, "free", "k", "--now", "--yes").want(t, exitOK, "it may run", "handed over k")
 }
 
 func TestFreeLeavesAttemptsAlone(t *testing.T) {
@@ -132,11 +148,14 @@ func TestFreeLeavesAttemptsAlone(t *testing.T) {
 	_, rdb, o := start(t)
 	attempt := must(newLocker(t, rdb).Begin(t.Context(), "pay", nil))(t)
 	for _, args := range [][]string{{"free", "pay"}, {"free", "i:pay", "--now"}} {
-		o.run(t, args...).want(t, exitError, "idempotent request")
+		if r := o.run(t, args...).want(t, exitError, "idempotent request", "reqlock resolve"); strings.Count(r.problems, "\n") != 1 {
+			t.Error(r.problems)
+		}
 	}
-	if err := attempt.Commit(t.Context(), nil); err != nil {
+	if err := attempt.Unknown(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
+	o.run(t, "free", "pay").want(t, exitNotFound, "idempotent request is left, and its state is unknown", "reqlock resolve")
 }
 
 // An operator who may only read gets an error that names the right, and nothing is changed.
