@@ -94,7 +94,7 @@ func actionOf(e Event) string {
 	case e.Kind == Restored:
 		return "redis had lost the record of a running request, and has it again: check its persistence, evictions and failovers"
 	case e.Kind == Lost && errors.Is(e.Err, ErrLost) && !errors.Is(e.Err, ErrMaxHold):
-		return "another holder may have run meanwhile: redis was away, this process was paused, or the key was deleted"
+		return "another holder may have run meanwhile: redis was away, this process was paused, the key was deleted, or an operator ended the lease (reqlock free)"
 	}
 	return ""
 }
