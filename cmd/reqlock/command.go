@@ -21,6 +21,8 @@ type command struct {
 	group flagGroup
 	// begin adds the flags of the command alone, and returns what runs it.
 	begin func(f *flag.FlagSet) action
+	// more are lines of its help alone.
+	more string
 }
 
 // An action runs a command whose flags were read.
@@ -37,20 +39,20 @@ type call struct {
 // commands returns all commands, in the order of help.
 func commands() []*command {
 	return []*command{
-		{"ls", "", "list the locks that are held", [2]int{}, redisFlags, beginLs},
-		{"show", "KEY", "show a lock or the record of a request: holders, waiters, since when and where in the code", [2]int{1, 1}, redisFlags, simply(show)},
-		{"watch", "", "repeat ls", [2]int{}, redisFlags, beginWatch},
-		{"processes", "[ID]", "list the processes that have core.WithInstance, or show one", [2]int{0, 1}, redisFlags, simply(processes)},
-		{"outcomes ls", "", "list the idempotent requests with an unknown outcome", [2]int{}, redisFlags, beginOutcomes},
-		{"outcomes show", "KEY", "show what became of an idempotent request", [2]int{1, 1}, redisFlags, simply(showOutcome)},
-		{"resolve", "KEY not_done|done SEEN, or KEY answered SEEN STATUS BODY", "end an unknown outcome", [2]int{3, 5}, redisFlags, beginResolve},
-		{"free", "KEY", "end the lease of a lock, without an overlap of two holders", [2]int{1, 1}, redisFlags, beginFree},
-		{"key", "--method METHOD --route ROUTE PART...", "print the key of a request from what its client sent", [2]int{1, -1}, keyFlags, beginKey},
-		{"doctor", "", "check Redis, the rights of this user, and what is locked for ever", [2]int{}, redisFlags, simply(doctor)},
-		{"lint", "--descriptor_set FILE", "check the annotations of .proto files", [2]int{}, noFlags, beginLint},
-		{"completion", "bash|zsh|fish", "print the completion of a shell", [2]int{1, 1}, noFlags, simply(completion)},
-		{"version", "", "print the version", [2]int{}, noFlags, simply(version)},
-		{"help", "[COMMAND]", "describe a command", [2]int{0, 2}, noFlags, simply(help)},
+		{"ls", "", "list the locks that are held", [2]int{}, redisFlags | limitFlag | digestFlag, beginLs, ""},
+		{"show", "KEY", "show a lock or the record of a request: holders, waiters, since when and where in the code", [2]int{1, 1}, redisFlags | retentionFlag | digestFlag, simply(show), ""},
+		{"watch", "", "repeat ls", [2]int{}, redisFlags | limitFlag | digestFlag, beginWatch, ""},
+		{"processes", "[ID]", "list the processes that have core.WithInstance, or show one", [2]int{0, 1}, redisFlags | limitFlag, simply(processes), ""},
+		{"outcomes ls", "", "list the idempotent requests with an unknown outcome, the oldest one first", [2]int{}, redisFlags | limitFlag | retentionFlag | digestFlag, beginOutcomes, ""},
+		{"outcomes show", "KEY, or --method METHOD --route ROUTE PART...", "show what became of an idempotent request", [2]int{0, -1}, redisFlags | retentionFlag | digestFlag, beginShowOutcome, ""},
+		{"resolve", "KEY not_done|done SEEN, or KEY answered SEEN STATUS BODY", "end an unknown outcome", [2]int{0, 5}, redisFlags | retentionFlag | digestFlag, beginResolve, resolveHelp},
+		{"free", "KEY", "end the lease of a lock, without an overlap of two holders", [2]int{1, 1}, redisFlags | digestFlag, beginFree, freeHelp},
+		{"key", "--method METHOD --route ROUTE PART...", "print the key of a request from what its client sent", [2]int{1, -1}, keyFlags, beginKey, ""},
+		{"doctor", "", "check Redis, the rights of this user, and what an operator should look at", [2]int{}, redisFlags | limitFlag | digestFlag, simply(doctor), doctorHelp},
+		{"lint", "--descriptor_set FILE", "check the annotations of .proto files", [2]int{}, noFlags, beginLint, ""},
+		{"completion", "bash|zsh|fish", "print the completion of a shell", [2]int{1, 1}, noFlags, simply(completion), ""},
+		{"version", "", "print the version", [2]int{}, noFlags, simply(version), ""},
+		{"help", "[COMMAND]", "describe a command", [2]int{0, 2}, noFlags, simply(help), ""},
 	}
 }
 
@@ -112,7 +114,8 @@ func dispatch(ctx context.Context, args []string, s session) error {
 	case err != nil:
 		return &failure{cmd, misuse("%v", err)}
 	case len(c.args) < cmd.arguments[0]:
-		return &failure{cmd, misuse("an argument is missing")}
+		words := strings.Fields(cmd.args)
+		return &failure{cmd, misuse("%s is missing", strings.TrimSuffix(words[len(words)-1], "..."))}
 	case cmd.arguments[1] >= 0 && len(c.args) > cmd.arguments[1]:
 		return &failure{cmd, misuse("%q is one argument too many", c.args[cmd.arguments[1]])}
 	}

@@ -26,7 +26,7 @@ func TestCommandLines(t *testing.T) {
 		{o, []string{"outcomes", "odd"}, exitUsage, `there is no command "outcomes odd"`},
 		{o, []string{"--prefix", "p:", "ls"}, exitUsage, "flags stand after the command"},
 		{o, []string{"ls", "more"}, exitUsage, `reqlock: ls: "more" is one argument too many` + "\nusage: reqlock ls [FLAG]...\n"},
-		{o, []string{"show"}, exitUsage, "an argument is missing\nusage: reqlock show KEY [FLAG]...\n"},
+		{o, []string{"show"}, exitUsage, "KEY is missing\nusage: reqlock show KEY [FLAG]...\n"},
 		{o, []string{"ls", "--waiting", "many"}, exitUsage, `invalid value "many" for flag -waiting`},
 		{o, []string{"ls", "--limit", "0"}, exitUsage, "WithLimit: 0 is not between 1 and 1000000"},
 		{o, []string{"ls", "--retention", "-1s"}, exitUsage, "WithRetention"},
@@ -34,6 +34,15 @@ func TestCommandLines(t *testing.T) {
 		{o, []string{"ls", "--prefix", "{"}, exitUsage, "WithPrefix"},
 		{o, []string{"outcomes", "--state", "odd"}, exitUsage, `"odd" is no --state`},
 		{o, []string{"processes", "g"}, exitUsage, "the id is not"},
+		{o, []string{"ls", "--process", "pod-7"}, exitUsage, "--process: the id is not"},
+		{o, []string{"watch", "--process", "pod-7"}, exitUsage, "--process: the id is not"},
+		{o, []string{"outcomes", "--process", "pod-7"}, exitUsage, "--process: the id is not"},
+		{o, []string{"ls", "--sort", "age"}, exitUsage, `"age" is no --sort`},
+		{o, []string{"outcomes", "show"}, exitUsage, "KEY is missing"},
+		{o, []string{"outcomes", "show", "a", "b"}, exitUsage, `"b" is one argument too many`},
+		{o, []string{"outcomes", "show", "--route", "POST /p"}, exitUsage, "PART is missing"},
+		{o, []string{"outcomes", "show", "--route", "/p", "a"}, exitUsage, "the method is empty"},
+		{o, []string{"help", "resolve"}, exitOK, "  not_done   the request has taken no effect"},
 		{o, []string{"processes", "0123"}, exitNotFound, "silent"},
 		{without, []string{"ls"}, exitUsage, "there is no Redis: set REDIS_URL or --url"},
 		{without, []string{"ls", "--url", o.url}, exitOK, `-k`},
@@ -49,7 +58,7 @@ func TestCommandLines(t *testing.T) {
 		{o, []string{"show", "--", endpointKey, "--json"}, exitUsage, `"--json" is one argument too many`},
 		{o, []string{"help"}, exitOK, "  outcomes show  "},
 		{o, []string{"-h"}, exitOK, "  outcomes show  "},
-		{o, []string{"help", "outcomes", "show"}, exitOK, "usage: reqlock outcomes show KEY [FLAG]..."},
+		{o, []string{"help", "outcomes", "show"}, exitOK, "usage: reqlock outcomes show KEY, or --method METHOD --route ROUTE PART... [FLAG]..."},
 		{o, []string{"help", "free"}, exitOK, "  --by WHO "},
 		{o, []string{"free", "--help"}, exitOK, "  --by WHO "},
 		{o, []string{"help", "odd"}, exitUsage, `there is no command "odd"`},
@@ -65,6 +74,27 @@ func TestCommandLines(t *testing.T) {
 		if r.status != test.status || !strings.Contains(says, test.says) || (test.status != exitOK && r.out != "") {
 			t.Errorf("%q: status %d\nout: %s\nproblems: %s", test.args, r.status, r.out, r.problems)
 		}
+	}
+}
+
+// A script may pass the same flags to all commands. Help and completion have those that act.
+func TestHelpHasOnlyFlagsThatAct(t *testing.T) {
+	t.Parallel()
+	_, _, o := start(t)
+	flags := []string{"--limit", "--retention", "--digest"}
+	for name, acts := range map[string]string{"ls": "--limit --digest", "processes": "--limit", "outcomes show": "--retention --digest", "free": "--digest", "key": "", "lint": ""} {
+		r := operator{}.run(t, append([]string{"help"}, strings.Fields(name)...)...).want(t, exitOK)
+		for _, f := range flags {
+			if strings.Contains(r.out, f+" ") != strings.Contains(acts, f) {
+				t.Errorf("help %s, %s:\n%s", name, f, r.out)
+			}
+		}
+	}
+	o.run(t, "processes", "--retention", "1h", "--digest").want(t, exitOK)
+	o.run(t, "free", "k", "--limit", "1").want(t, exitNotFound)
+	script := operator{}.run(t, "completion", "bash").out
+	if !strings.Contains(script, "*:processes) words='--json --limit --prefix --timeout --url'") {
+		t.Error(script)
 	}
 }
 

@@ -36,7 +36,11 @@ func completions() (all []completed) {
 		}
 		add := strings.Fields(second)
 		flags, _ := cmd.flags(&call{})
-		flags.VisitAll(func(f *flag.Flag) { add = append(add, "--"+f.Name) })
+		flags.VisitAll(func(f *flag.Flag) {
+			if cmd.group.acts(f.Name) {
+				add = append(add, "--"+f.Name)
+			}
+		})
 		switch word {
 		case "resolve":
 			add = append(add, "not_done", "done", "answered")

@@ -14,10 +14,21 @@ import (
 type flagGroup int
 
 const (
-	noFlags flagGroup = iota
-	keyFlags
+	noFlags  flagGroup = 0
+	keyFlags flagGroup = 1 << iota
 	redisFlags
+	// Each command with redisFlags accepts these as well, so that a script may pass the same flags to all. Only a
+	// command that has them in its group uses them.
+	limitFlag
+	retentionFlag
+	digestFlag
 )
+
+// acts reports whether a command with the group uses the flag.
+func (g flagGroup) acts(name string) bool {
+	group, isShared := map[string]flagGroup{"limit": limitFlag, "retention": retentionFlag, "digest": digestFlag}[name]
+	return !isShared || g&group != 0
+}
 
 // options are the flags that many commands have.
 type options struct {
@@ -41,7 +52,7 @@ func (o *options) add(f *flag.FlagSet, group flagGroup) {
 	}
 	f.BoolVar(&o.json, "json", false, "print one JSON object on each line, with times in ms")
 	f.StringVar(&o.prefix, "prefix", "reqlock:", "the core.WithPrefix `PREFIX` of the service")
-	if group != redisFlags {
+	if group&redisFlags == 0 {
 		return
 	}
 	f.StringVar(&o.url, "url", "", "the `URL` of Redis, as in reqlock help; REDIS_URL if not set, which other users of the machine cannot see")
@@ -92,10 +103,16 @@ func appendTo(values *[]string) func(string) error {
 // describe prints the help of the command.
 func (cmd *command) describe(out io.Writer) {
 	fmt.Fprintf(out, "%s\n\n%s\n", cmd.usage(), cmd.about)
+	if cmd.more != "" {
+		fmt.Fprintf(out, "\n%s\n", cmd.more)
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	flags, _ := cmd.flags(&call{})
 	isFirst := true
 	flags.VisitAll(func(f *flag.Flag) {
+		if !cmd.group.acts(f.Name) {
+			return
+		}
 		if isFirst {
 			fmt.Fprintln(w)
 		}

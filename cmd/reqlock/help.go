@@ -25,6 +25,17 @@ NO_COLOR=1 prints no terminal escapes.
 Exit status: 0 done, 1 error, 2 wrong command line, 3 not found, 4 changed meanwhile: nothing was done.
 `
 
+// The help of single commands.
+const (
+	resolveHelp = `It changes nothing unless the outcome is that of SEEN, which reqlock outcomes show prints.
+  not_done   the request has taken no effect: the next copy runs
+  done       it has taken effect: copies are refused
+  answered   it has taken effect: copies get this answer. BODY is the body itself, @FILE, or - for the standard input`
+	freeHelp = `The holder's context is cancelled, and the next one runs when the lease would have ended. A handler that ignores
+its context still runs. Use --lease to end no other lease than the one that show has printed.`
+	doctorHelp = `It takes and releases one lock of its own, and so needs the rights of the service.`
+)
+
 // help describes one command or lists all.
 func help(_ context.Context, c *call) error {
 	if len(c.args) > 0 {

@@ -18,17 +18,36 @@ type keyView struct {
 	Name        string `json:"name"`
 }
 
+// A request is what a client sent, apart from the parts of the key.
+type request struct{ method, route string }
+
+// addRequest adds the flags of a request.
+func addRequest(f *flag.FlagSet) *request {
+	r := &request{}
+	f.StringVar(&r.method, "method", "", "the `METHOD` of the HTTP request; none for gRPC")
+	f.StringVar(&r.route, "route", "", "the `ROUTE` as the framework has it, such as 'POST /payments' of net/http, or the full method of gRPC")
+	return r
+}
+
+// key returns the endpoint key of the request.
+func (r *request) key(parts []string) (string, error) {
+	key, err := core.EndpointKey(r.method, r.route, parts...)
+	if err != nil {
+		return "", misuse("%s", strings.TrimPrefix(err.Error(), "reqlock: "))
+	}
+	return key, nil
+}
+
 // beginKey adds the flags of key.
 func beginKey(f *flag.FlagSet) action {
-	method := f.String("method", "", "the `METHOD` of the HTTP request; none for gRPC")
-	route := f.String("route", "", "the `ROUTE` as the framework has it, such as 'POST /payments' of net/http, or the full method of gRPC")
+	request := addRequest(f)
 	return func(_ context.Context, c *call) error {
-		key, err := core.EndpointKey(*method, *route, c.args...)
-		if err == nil {
-			err = keyspace.CheckPrefix(c.prefix)
-		}
+		key, err := request.key(c.args)
 		if err != nil {
-			return misuse("%s", strings.TrimPrefix(err.Error(), "reqlock: "))
+			return err
+		}
+		if err := keyspace.CheckPrefix(c.prefix); err != nil {
+			return misuse("%v", err)
 		}
 		v := keyView{key, digestOf(key), keyspace.New(c.prefix).Lock(attemptMark + key)}
 		if c.json {

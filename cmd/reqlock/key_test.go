@@ -24,7 +24,7 @@ func TestKeyPrintsTheNamesOfARequest(t *testing.T) {
 	if text := strings.Join(strings.Fields(r.out), " "); !strings.HasPrefix(text, "endpoint_key: ") || !strings.Contains(text, " name in Redis: bank:i:") {
 		t.Error(r.out)
 	}
-	for args, want := range map[string]string{"x": "the route is empty", "--route /payments x": "the method is empty", "--route": "flag needs an argument", "--route=/a/b --prefix={ x": "hash tag", "": "an argument is missing"} {
+	for args, want := range map[string]string{"x": "the route is empty", "--route /payments x": "the method is empty", "--route": "flag needs an argument", "--route=/a/b --prefix={ x": "hash tag", "": "PART is missing"} {
 		operator{}.run(t, append([]string{"key"}, strings.Fields(args)...)...).want(t, exitUsage, want)
 	}
 }

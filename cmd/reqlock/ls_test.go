@@ -16,16 +16,22 @@ func TestLsListsWhatIsHeld(t *testing.T) {
 	o.run(t, "ls").want(t, exitOK, "reqlock: no locks\n")
 	held := must(one.Lock(t.Context(), "account:42"))(t)
 	must(one.Lock(t.Context(), "account:43"))(t)
+	must(other.Lock(t.Context(), "a:0"))(t)
 	alone := must(other.Lock(t.Context(), "user:1"))(t)
 	wait(t, o, other, "account:42")
+	if err := rdb.RPush(t.Context(), "{reqlock:user:1}:q", strings.Repeat("0", 32)+":1", strings.Repeat("0", 32)+":2").Err(); err != nil {
+		t.Fatal(err)
+	}
 	v := lines[lockView](t, o.run(t, "show", "account:42", "--json"))[0]
 	register(t, rdb, processOf(held), v)
 	for args, want := range map[string]string{
-		"":                                  "account:42 account:43 user:1",
+		"":                                  "a:0 account:42 account:43 user:1",
 		"--match account:*":                 "account:42 account:43",
-		"--waiting 1":                       "account:42",
+		"--waiting 2":                       "user:1",
 		"--process " + processOf(held)[:8]:  "account:42 account:43",
 		"--match=account:* --process=00000": "",
+		"--sort held":                       "account:42 a:0 account:43 user:1",
+		"--sort waiting --match *:*":        "user:1 account:42 a:0 account:43",
 	} {
 		words := append([]string{"ls", "--json"}, strings.Fields(args)...)
 		var keys []string
@@ -42,11 +48,11 @@ func TestLsListsWhatIsHeld(t *testing.T) {
 		rows = append(rows, strings.Join(strings.Fields(line), " "))
 	}
 	id := processOf(held)[:8]
-	if len(rows) != 3 || rows[0] != "KEY HOLDER PROCESS HELD LEFT WAITING WHERE" || !strings.HasPrefix(rows[1], "account:42 "+id+` payments "pod-2\x1b[31m":7 1m`) ||
-		!strings.HasSuffix(rows[1], " 1 bank/transfer.go:42") || !strings.HasPrefix(rows[2], "account:43 "+id+` payments "pod-2\x1b[31m":7 - `) || !strings.HasSuffix(rows[2], " 0 -") || r.problems != "" {
+	if len(rows) != 3 || rows[0] != "KEY PROCESS INSTANCE HELD LEFT WAITING WHERE" || !strings.HasPrefix(rows[1], "account:42 "+id+` payments "pod-2\x1b[31m":7 1m`) ||
+		!strings.HasSuffix(rows[1], " 1 bank/transfer.go:42") || !strings.HasPrefix(rows[2], "account:43 "+id+` payments "pod-2\x1b[31m":7 - `) || !strings.HasSuffix(rows[2], " 0 -") || r.problems != "reqlock: 1 lease has no time: a process reports only its 20 longest\n" {
 		t.Errorf("%s%s", r.out, r.problems)
 	}
-	o.run(t, "ls", "--match=user:*").want(t, exitOK, processOf(alone)[:8]+"  silent   -     ")
+	o.run(t, "ls", "--match=user:*").want(t, exitOK, processOf(alone)[:8]+"  silent    -     ")
 	r = o.run(t, "ls", "--limit", "2").want(t, exitOK, "reqlock: the list is cut short after 2 locks: about ")
 	if strings.Count(r.out, "\n") != 3 {
 		t.Errorf("--limit 2:\n%s", r.out)

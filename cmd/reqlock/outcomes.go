@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +32,9 @@ func beginOutcomes(f *flag.FlagSet) action {
 			return misuse("%q is no --state", *state)
 		}
 		filter.State = wanted
+		if err := checkProcess(filter.Process); err != nil {
+			return err
+		}
 		return c.withServer(func(s *server) error {
 			var page inspect.RecordPage
 			err := c.within(ctx, func(ctx context.Context) (err error) {
@@ -64,15 +69,45 @@ func (c *call) printRecords(page inspect.RecordPage, state string) error {
 		what = "records of requests"
 	}
 	c.noteScan(c.problems, page.Scan, len(page.Records), what)
+	isUnknown := func(r inspect.Record) bool { return r.State == core.StateUnknown }
+	if !c.json && slices.ContainsFunc(page.Records, isUnknown) {
+		fmt.Fprintln(c.problems, "reqlock: resolve an outcome before RETENTION ends: then the next copy runs")
+	}
 	return nil
 }
 
+// beginShowOutcome adds the flags of outcomes show.
+func beginShowOutcome(f *flag.FlagSet) action {
+	request := addRequest(f)
+	return func(ctx context.Context, c *call) error {
+		switch isRequest := request.method != "" || request.route != ""; {
+		case len(c.args) == 0 && isRequest:
+			return misuse("PART is missing")
+		case len(c.args) == 0:
+			return misuse("KEY is missing")
+		case !isRequest && len(c.args) > 1:
+			return misuse("%q is one argument too many: the parts of a key need --route", c.args[1])
+		case !isRequest:
+			return showOutcome(ctx, c, c.args[0])
+		}
+		key, err := request.key(c.args)
+		if err != nil {
+			return err
+		}
+		err = showOutcome(ctx, c, key)
+		if errors.Is(err, core.ErrNotFound) {
+			err = fmt.Errorf("%w: check --prefix, the route as the framework has it, and the order of the parts", err)
+		}
+		return err
+	}
+}
+
 // showOutcome prints one record.
-func showOutcome(ctx context.Context, c *call) error {
+func showOutcome(ctx context.Context, c *call, key string) error {
 	return c.withServer(func(s *server) error {
 		var v *recordView
 		err := c.within(ctx, func(ctx context.Context) (err error) {
-			v, err = c.readRecord(ctx, s, c.args[0])
+			v, err = c.readRecord(ctx, s, key)
 			return err
 		})
 		switch {

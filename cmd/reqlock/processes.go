@@ -36,6 +36,14 @@ type holdView struct {
 // isProcessID matches the id of a process, and its first digits.
 var isProcessID = regexp.MustCompile(`^[0-9a-f]{4,32}$`)
 
+// checkProcess refuses what is neither the id of a process nor its first digits, nor "".
+func checkProcess(id string) error {
+	if id != "" && !isProcessID.MatchString(id) {
+		return misuse("--process: the id is not 32 hex digits in lower case, nor the first 4 or more of them")
+	}
+	return nil
+}
+
 // processes lists the registered processes, or shows one.
 func processes(ctx context.Context, c *call) error {
 	return c.withServer(func(s *server) error {
@@ -104,9 +112,9 @@ func (c *call) printProcesses(list []inspect.Process) {
 // printHolds prints what a process holds and waits for.
 func (c *call) printHolds(v processView) {
 	for _, part := range []struct {
-		heading string
-		list    []holdView
-	}{{"HELD", v.Holds}, {"WAITED FOR", v.Waits}} {
+		title string
+		list  []holdView
+	}{{"held", v.Holds}, {"waited for", v.Waits}} {
 		var rows [][]string
 		for _, h := range part.list {
 			requests := "-"
@@ -115,6 +123,6 @@ func (c *call) printHolds(v processView) {
 			}
 			rows = append(rows, []string{orDash(h.Digest), orDash(h.Name), h.For.String(), requests, orDash(h.Caller)})
 		}
-		c.part([]string{part.heading, "NAME", "FOR", "REQUESTS", "WHERE"}, rows)
+		c.part(part.title, []string{"DIGEST", "NAME", "FOR", "REQUESTS", "WHERE"}, rows)
 	}
 }

@@ -56,6 +56,9 @@ func beginResolve(f *flag.FlagSet) action {
 	yes := f.Bool("yes", false, "do not ask before "+notDone)
 	contentType := f.String("content-type", "application/json", "the Content-Type `TYPE` of the answer")
 	return func(ctx context.Context, c *call) error {
+		if err := missingOf(c.args); err != nil {
+			return err
+		}
 		done := doneView{Action: "resolved_" + c.args[1]}
 		resolution, err := c.resolutionOf(ctx, *contentType, &done)
 		if err != nil {
@@ -132,6 +135,22 @@ func (c *call) confirmNotDone(ctx context.Context, s *server, yes bool) error {
 	fmt.Fprintln(c.problems, known, "Has its handler ended? See the runbook of unknown outcomes.")
 	question := fmt.Sprintf("If the handler runs, the next copy acts beside it. Type %s to let the next copy run: ", v.Digest)
 	return c.confirm(ctx, notDone, question, v.Digest, yes)
+}
+
+// missingOf returns the error for an argument that is missing.
+func missingOf(args []string) error {
+	names := []string{"KEY", "the resolution, which is not_done, done or answered,", "SEEN"}
+	if len(args) > 1 && args[1] == "answered" {
+		names = append(names, "STATUS", "BODY")
+	}
+	switch {
+	case len(args) >= len(names):
+		return nil
+	case len(args) == 2:
+		return misuse("SEEN is missing: reqlock outcomes show KEY prints it")
+	default:
+		return misuse("%s is missing", names[len(args)])
+	}
 }
 
 // resolutionOf returns the resolution that the arguments after KEY name, and adds to what is done.

@@ -103,7 +103,7 @@ func TestTheIncidentOfAnUnknownOutcome(t *testing.T) {
 			}
 			b.run(t, "key", "--route", "POST /payments", "8e03978e").want(t, exitOK, key, digest)
 
-			list := b.run(t, "outcomes", "--retention=1h").want(t, exitOK, key+"  unknown  ")
+			list := b.run(t, "outcomes", "--retention=1h").want(t, exitOK, key+"  unknown  ", "before RETENTION ends: then the next copy runs\n")
 			pattern := `(?s)^endpoint_key: ` + key + `\nstate:        unknown\nseen:         ([0-9a-f]{40})\nattempts:     1\nprocess:      ([0-9a-f]{32})\n(?:age:          .*\n)?retention:    59m\d+s\n$`
 			found := regexp.MustCompile(pattern).FindStringSubmatch(b.run(t, "outcomes", "show", key, "--retention=1h").out)
 			if found == nil {
@@ -113,6 +113,10 @@ func TestTheIncidentOfAnUnknownOutcome(t *testing.T) {
 			if process := b.log.field(t, "lock outcome_unknown", "process"); process != found[2] || !strings.Contains(list.out, seen) {
 				t.Errorf("the process is %s, and %s in the log\n%s", found[2], process, list.out)
 			}
+			if again := b.run(t, "outcomes", "show", "--route", "POST /payments", "8e03978e", "--retention=1h").want(t, exitOK, seen); again.problems != "" {
+				t.Error(again.problems)
+			}
+			b.run(t, "outcomes", "show", "--route", "POST /payments", "8e03978f").want(t, exitNotFound, "no record", "the route", "the order of the parts")
 			b.run(t, "show", digest).want(t, exitOK, seen, "idempotent request")
 
 			resolve := func(seen string, more ...string) result {

@@ -16,10 +16,13 @@ func TestResolveRefusesWrongArguments(t *testing.T) {
 	o := operator{url: "redis://127.0.0.1:1"} // no command is sent
 	seen := strings.Repeat("a", 40)
 	for _, test := range []struct{ args, want string }{
-		{"resolve", "an argument is missing\nusage: reqlock resolve KEY not_done|done SEEN, or KEY answered SEEN STATUS BODY"},
+		{"resolve", "KEY is missing\nusage: reqlock resolve KEY not_done|done SEEN, or KEY answered SEEN STATUS BODY"},
 		{"resolve KEY delete " + seen, "none of the forms"},
 		{"resolve KEY done " + seen + " 201", "none of the forms"},
-		{"resolve KEY answered " + seen + " 201", "none of the forms"},
+		{"resolve KEY", "the resolution, which is not_done, done or answered, is missing"},
+		{"resolve KEY done", "SEEN is missing: reqlock outcomes show KEY prints it"},
+		{"resolve KEY answered " + seen, "STATUS is missing"},
+		{"resolve KEY answered " + seen + " 201", "BODY is missing"},
 		{"resolve KEY answered " + seen + " created {}", "STATUS is no number"},
 		{"resolve KEY answered " + seen + " 99 {}", "99"},
 		{"resolve KEY answered " + seen + " 201 id:7", "the BODY is no JSON"},

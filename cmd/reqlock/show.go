@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
@@ -85,9 +86,10 @@ func (c *call) printLock(v lockView) {
 	pairs(c.out, [2]string{"key", key}, [2]string{"digest", v.Digest}, [2]string{"kind", kind}, [2]string{"waiting", waiting}, [2]string{"fence", fence})
 	var rows [][]string
 	for _, h := range v.Holders {
-		rows = append(rows, []string{h.name(), h.where(), h.Held.dashIfZero(), h.Left.String(), orDash(h.Lease), orDash(h.Caller)})
+		rows = append(rows, []string{h.Kind, h.short(), h.where(), h.since(time.Now()), h.Held.dashIfZero(), h.Left.String(), orDash(h.Lease), orDash(h.Caller)})
 	}
-	c.part([]string{"HOLDER", "PROCESS", "HELD", "LEFT", "LEASE", "WHERE"}, rows)
+	heading := withoutHolder([]string{"HOLDER", "PROCESS", "INSTANCE", "SINCE (UTC)", "HELD", "LEFT", "LEASE", "WHERE"}, rows)
+	c.part("held by", heading, rows)
 	rows = nil
 	for _, w := range v.Waiters {
 		requests := "-"
@@ -96,19 +98,27 @@ func (c *call) printLock(v lockView) {
 		}
 		rows = append(rows, []string{w.short(), w.where(), requests, w.Waiting.dashIfZero(), orDash(w.Caller)})
 	}
-	c.part([]string{"WAITER", "PROCESS", "REQUESTS", "LONGEST", "WHERE"}, rows)
+	c.part("waited for by", []string{"PROCESS", "INSTANCE", "REQUESTS", "LONGEST", "WHERE"}, rows)
 	if v.Record != nil {
 		fmt.Fprintln(c.out)
 		c.printRecord(v.Record)
 	}
 }
 
-// part prints a table after an empty line.
-func (c *call) part(heading []string, rows [][]string) {
+// part prints a table with a title after an empty line.
+func (c *call) part(title string, heading []string, rows [][]string) {
 	if len(rows) > 0 {
-		fmt.Fprintln(c.out)
+		fmt.Fprintf(c.out, "\n%s:\n", title)
 	}
 	c.table(c.out, heading, rows)
+}
+
+// since returns when the request has got the lease, by the clock here.
+func (h holderView) since(now time.Time) string {
+	if h.Held == 0 {
+		return "-"
+	}
+	return now.Add(-time.Duration(h.Held)).UTC().Format(time.DateTime)
 }
 
 // requests returns how many requests wait in registered processes.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
 )
@@ -23,10 +24,14 @@ func TestShowSaysWhoHoldsAndWhoWaits(t *testing.T) {
 		r := o.run(t, "show", spelling).want(t, exitOK)
 		text := strings.Join(strings.Fields(r.out), " ")
 		pattern := `^key: account:42 digest: ` + before.Digest + ` kind: lock waiting: 1 process; in registered processes 4 requests fence: at most [1-9]\d* ` +
-			`HOLDER PROCESS HELD LEFT LEASE WHERE ` + processOf(held)[:8] + ` payments "pod-2\\x1b\[31m":7 1m\d+s \d\S*s ` + before.Holders[0].Lease + ` github.com/acme/bank/transfer.go:42 \(bank.Transfer\)` +
-			` WAITER PROCESS REQUESTS LONGEST WHERE ` + before.Waiters[0].ID[:8] + ` payments "pod-2\\x1b\[31m":7 4 1m\d+s bank/wait.go:7$`
-		if !regexp.MustCompile(pattern).MatchString(text) || r.problems != "" {
-			t.Errorf("show %s:\n%s\n%s\nwant\n%s", spelling, r.out, r.problems, pattern)
+			`held by: PROCESS INSTANCE SINCE \(UTC\) HELD LEFT LEASE WHERE ` + processOf(held)[:8] + ` payments "pod-2\\x1b\[31m":7 (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) 1m\d+s \d\S*s ` + before.Holders[0].Lease + ` github.com/acme/bank/transfer.go:42 \(bank.Transfer\)` +
+			` waited for by: PROCESS INSTANCE REQUESTS LONGEST WHERE ` + before.Waiters[0].ID[:8] + ` payments "pod-2\\x1b\[31m":7 4 1m\d+s bank/wait.go:7$`
+		found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+		if found == nil || r.problems != "" {
+			t.Fatalf("show %s:\n%s\n%s\nwant\n%s", spelling, r.out, r.problems, pattern)
+		}
+		if since := must(time.Parse(time.DateTime, found[1]))(t); time.Since(since) < 65*time.Second || time.Since(since) > 2*time.Minute {
+			t.Errorf("held since %v", since)
 		}
 	}
 	v := lines[lockView](t, o.run(t, "show", "--json", "account:42"))[0]

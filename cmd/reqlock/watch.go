@@ -18,11 +18,14 @@ const (
 
 // beginWatch adds the flags of watch.
 func beginWatch(f *flag.FlagSet) action {
-	filter := addFilter(f)
+	l := addListing(f)
 	every := f.Duration("every", usualPause, "the `TIME` between two lists")
 	return func(ctx context.Context, c *call) error {
 		if *every < shortestPause {
 			return misuse("--every is shorter than %v", shortestPause)
+		}
+		if err := l.check(); err != nil {
+			return err
 		}
 		return c.withServer(func(s *server) error {
 			times, stop := c.ticks(*every)
@@ -33,7 +36,7 @@ func beginWatch(f *flag.FlagSet) action {
 				if c.hasEscapes(c.out) { // which clears the notes with the list before
 					notes = &text
 				}
-				err := list(ctx, c, s, *filter, &text, notes)
+				err := l.print(ctx, c, s, &text, notes)
 				switch {
 				case ctx.Err() != nil:
 					return nil
