@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/inspect"
 	rediscommand "github.com/reqlock/reqlock/internal/redis/command"
 )
 
@@ -97,7 +96,10 @@ func checkServers(ctx context.Context, _ *call, s *server) []finding {
 
 // clockFinding returns the finding of a difference of clocks.
 func clockFinding(skew time.Duration) finding {
-	f := finding{"clock", ok, fmt.Sprintf("that of Redis differs by %v from the one here", span(skew.Abs()))}
+	f := finding{"clock", ok, "no clock difference"}
+	if skew.Abs() >= time.Millisecond {
+		f.Detail = fmt.Sprintf("that of Redis differs by %v from the one here", span(skew.Abs()))
+	}
 	if skew.Abs() > maxSkew {
 		f.Result = warn
 	}
@@ -148,46 +150,4 @@ func checkLocker(ctx context.Context, c *call, s *server) (all []finding) {
 			return append(all, result)
 		}
 	}
-}
-
-// checkKeys finds out whether this user may scan, which locks never end, and which holders are not
-// registered.
-func checkKeys(ctx context.Context, c *call, s *server) []finding {
-	page, err := s.Locks(ctx, inspect.Filter{})
-	if err != nil {
-		return []finding{failed("scan", err)}
-	}
-	registered, err := s.Processes(ctx)
-	if err != nil {
-		return []finding{failed("processes", err)}
-	}
-	isRegistered := make(map[string]bool)
-	for _, p := range registered.Processes {
-		isRegistered[p.ID] = true
-	}
-	forever, example, silent := 0, "", make(map[string]bool)
-	for _, lock := range page.Locks {
-		for _, h := range lock.Holders {
-			if h.LeaseLeft < 0 {
-				forever, example = forever+1, c.nameOf(lock.Key)
-			}
-			if h.Process != "" && !isRegistered[h.Process] {
-				silent[h.Process] = true
-			}
-		}
-	}
-	scan := finding{"scan", ok, fmt.Sprintf("%d locks in about %d of %d keys", len(page.Locks), page.Scanned, page.DBSize)}
-	if page.Truncated {
-		scan.Result = warn
-	}
-	ttl := finding{"ttl", ok, "each of these locks has a TTL"}
-	if forever > 0 {
-		ttl = finding{"ttl", warn, fmt.Sprintf("%s no TTL, so it does not end by itself: another program has set it. An example is %s", count(forever, "lock has", "locks have"), example)}
-	}
-	processes := finding{"processes", ok, count(len(registered.Processes), "process is registered", "processes are registered")}
-	if len(silent) > 0 {
-		processes.Result = warn
-		processes.Detail += "; " + count(len(silent), "of the holders is", "of the holders are") + " silent: they may be dead, or lack core.WithInstance"
-	}
-	return []finding{scan, ttl, processes}
 }

@@ -33,7 +33,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			t.Errorf("%s of a good Redis: %+v", check, f)
 		}
 	}
-	o.run(t, "doctor").want(t, exitOK, "RESULT  CHECK", "ok      redis      ")
+	o.run(t, "doctor").want(t, exitOK, "RESULT  CHECK", "ok      redis      ", "no clock difference", "no process reports a hold", "no outcome is unknown")
 
 	lease := must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
 	if err := rdb.Set(t.Context(), "reqlock:forever", "x", 0).Err(); err != nil {
@@ -43,11 +43,26 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	if f := found["ttl"]; f.Result != warn || !strings.Contains(f.Detail, "1 lock has no TTL") || !strings.Contains(f.Detail, "forever") {
 		t.Errorf("%+v", f)
 	}
-	if f := found["processes"]; f.Result != warn || !strings.Contains(f.Detail, "1 of the holders is silent") {
+	if f := found["processes"]; f.Result != warn || !strings.Contains(f.Detail, "1 of the processes that hold leases or ran an unknown outcome is silent") || !strings.Contains(f.Detail, processOf(lease)[:8]) {
 		t.Errorf("%+v", f)
 	}
 	register(t, rdb, processOf(lease), lockView{})
-	if f := resultsOf(t, o, exitOK)["processes"]; f.Result != ok || !strings.HasPrefix(f.Detail, "1 process is registered") {
+	found = resultsOf(t, o, exitOK)
+	if f := found["processes"]; f.Result != ok || !strings.HasPrefix(f.Detail, "1 process is registered") {
+		t.Errorf("%+v", f)
+	}
+	if f := found["holds"]; f.Result != ok || !strings.HasPrefix(f.Detail, "the longest one known has lasted 1m") || !strings.HasSuffix(f.Detail, ": account, in process "+processOf(lease)[:8]) {
+		t.Errorf("%+v", f)
+	}
+	attempt := must(newLocker(t, rdb).Begin(t.Context(), "pay", nil))(t)
+	if err := attempt.Unknown(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	found = resultsOf(t, o, exitOK)
+	if f := found["outcomes"]; f.Result != warn || !strings.HasPrefix(f.Detail, "1 outcome is unknown, ") {
+		t.Errorf("%+v", f)
+	}
+	if f := found["processes"]; f.Result != warn || !strings.Contains(f.Detail, processOf(attempt.Lease())[:8]) {
 		t.Errorf("%+v", f)
 	}
 
