@@ -29,6 +29,7 @@ func checkKeys(ctx context.Context, c *call, s *server) []finding {
 	if locks.Truncated || registered.Truncated || unknown.Truncated {
 		scan.Result = warn
 	}
+	registered.Processes = slices.DeleteFunc(registered.Processes, inspect.Process.Silent)
 	return []finding{
 		scan, c.ttlFinding(locks.Locks), processesFinding(registered.Processes, locks.Locks, unknown.Records),
 		holdsFinding(registered.Processes), outcomesFinding(unknown.Records),

@@ -101,9 +101,13 @@ func (c *call) printProcesses(list []inspect.Process) {
 		if len(p.Holds) > 0 {
 			longest = fmt.Sprintf("%s %s %s", orDash(p.Holds[0].Digest), orDash(p.Holds[0].Name), span(p.Holds[0].For))
 		}
+		age := span(p.Age).String()
+		if p.Silent() {
+			age += " (silent)"
+		}
 		rows = append(rows, []string{
 			nameOfProcess(p).short(), orDash(p.Service), orDash(p.Version), orDash(p.Host), strconv.Itoa(p.PID),
-			p.Started.UTC().Format(time.DateTime), span(p.Age).String(), strconv.Itoa(p.Held), strconv.Itoa(p.Waiting), longest,
+			p.Started.UTC().Format(time.DateTime), age, strconv.Itoa(p.Held), strconv.Itoa(p.Waiting), longest,
 		})
 	}
 	c.table(c.out, []string{"PROCESS", "SERVICE", "VERSION", "HOST", "PID", "STARTED (UTC)", "RECORD AGE", "HELD", "WAITING", "LONGEST HELD"}, rows)

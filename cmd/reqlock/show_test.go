@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
 )
 
 func TestShowSaysWhoHoldsAndWhoWaits(t *testing.T) {
@@ -53,6 +54,40 @@ func TestShowSaysWhoHoldsAndWhoWaits(t *testing.T) {
 	}
 	if err := held.Release(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// The record of a process that has died says for an hour which one it was.
+func TestASilentProcessKeepsItsName(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	locks := newLocker(t, rdb)
+	held := must(locks.Lock(t.Context(), "k"))(t)
+	attempt := must(locks.Begin(t.Context(), "pay", nil))(t)
+	if err := attempt.Unknown(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	v, process := lines[lockView](t, o.run(t, "show", "k", "--json"))[0], processOf(held)
+	register(t, rdb, process, v)
+	if err := rdb.PExpire(t.Context(), keyspace.New("reqlock:").Process(process), time.Hour-45*time.Second).Err(); err != nil {
+		t.Fatal(err)
+	}
+	const name = `payments "pod-2\x1b[31m":7 (silent)`
+	for _, args := range []string{"show k", "ls"} {
+		o.run(t, strings.Fields(args)...).want(t, exitOK, name)
+	}
+	if v := lines[lockView](t, o.run(t, "ls", "--json"))[0]; !v.Holders[0].Silent || v.Holders[0].PID != 7 {
+		t.Errorf("%+v", v)
+	}
+	o.run(t, "processes").want(t, exitOK, "s (silent)  ")
+	seen := lines[recordView](t, o.run(t, "outcomes", "show", "pay", "--json"))[0].Seen
+	o.run(t, "resolve", "pay", "not_done", seen).want(t, exitUsage, name+", ran the attempt, and wrote its record 45")
+	found := resultsOf(t, o, exitOK)
+	if f := found["processes"]; f.Result != warn || !strings.Contains(f.Detail, "0 processes are registered; 1 of the processes") {
+		t.Errorf("%+v", f)
+	}
+	if f := found["holds"]; f.Detail != "no process reports a hold" {
+		t.Errorf("%+v", f)
 	}
 }
 

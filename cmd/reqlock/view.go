@@ -38,8 +38,7 @@ type processName struct {
 	Version string `json:"version,omitempty"`
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
-
-	isSilent bool
+	Silent  bool   `json:"silent,omitempty"`
 }
 
 // A holderView is a lease. Left is -1 if the lock has no TTL. Held and Caller are known if the
@@ -94,7 +93,7 @@ func (c *call) viewLock(lock inspect.Lock, find func(id string) (inspect.Process
 		Waiting: lock.Waiting, FenceMax: lock.FenceMax, Holders: make([]holderView, 0, len(lock.Holders)),
 	}
 	for _, h := range lock.Holders {
-		holder := holderView{processName: processName{ID: h.Process, isSilent: true}, Kind: h.Kind.String(), Lease: string(h.Lease), Permits: h.Permits, Left: span(h.LeaseLeft)}
+		holder := holderView{processName: processName{ID: h.Process, Silent: h.Process != ""}, Kind: h.Kind.String(), Lease: string(h.Lease), Permits: h.Permits, Left: span(h.LeaseLeft)}
 		if p, ok := find(h.Process); ok {
 			hold, _ := p.Hold(h.Lease)
 			holder.processName, holder.Held, holder.Caller = nameOfProcess(p), span(hold.For), hold.Caller
@@ -102,7 +101,7 @@ func (c *call) viewLock(lock inspect.Lock, find func(id string) (inspect.Process
 		v.Holders = append(v.Holders, holder)
 	}
 	for _, w := range lock.Waiters {
-		waiter := waiterView{processName: processName{ID: w.Process, isSilent: true}, Shared: w.Shared, Permits: w.Permits}
+		waiter := waiterView{processName: processName{ID: w.Process, Silent: w.Process != ""}, Shared: w.Shared, Permits: w.Permits}
 		if p, ok := find(w.Process); ok {
 			wait, _ := p.Wait(lock.Key)
 			waiter.processName, waiter.Requests, waiter.Waiting, waiter.Caller = nameOfProcess(p), wait.Requests, span(wait.For), wait.Caller
@@ -135,7 +134,7 @@ func (c *call) viewKey(endpointKey string) *recordView {
 
 // nameOfProcess returns the names of a registered process.
 func nameOfProcess(p inspect.Process) processName {
-	return processName{ID: p.ID, Service: p.Service, Version: p.Version, Host: p.Host, PID: p.PID}
+	return processName{ID: p.ID, Service: p.Service, Version: p.Version, Host: p.Host, PID: p.PID, Silent: p.Silent()}
 }
 
 // shortID is how many digits of the id of a process a table has. All commands accept them.
@@ -144,15 +143,19 @@ const shortID = 8
 // short returns the first digits of the id.
 func (p processName) short() string { return orDash(p.ID[:min(shortID, len(p.ID))]) }
 
-// where returns the service, the machine and the process, or "silent".
+// where returns the service, the machine and the process, as far as they are known, and whether it is silent.
 func (p processName) where() string {
+	isKnown := p.PID != 0 || p.Host != "" || p.Service != ""
+	name := orDash(p.Service) + " " + orDash(p.Host) + ":" + strconv.Itoa(p.PID)
 	switch {
-	case p.ID != "" && p.isSilent:
+	case isKnown && p.Silent:
+		return name + " (silent)"
+	case isKnown:
+		return name
+	case p.Silent:
 		return "silent"
-	case p.PID == 0 && p.Host == "" && p.Service == "":
-		return "-"
 	default:
-		return orDash(p.Service) + " " + orDash(p.Host) + ":" + strconv.Itoa(p.PID)
+		return "-"
 	}
 }
 
