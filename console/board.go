@@ -46,7 +46,7 @@ type lists struct {
 	unknown   inspect.RecordPage // the oldest first
 	processes inspect.ProcessPage
 	holds     map[inspect.LeaseID]use
-	waits     map[string]use         // by digest
+	waits     map[string]use // by digest
 	keys      map[string]inspect.Key // by digest
 	services  map[string]string      // by the id of a process
 }
@@ -164,7 +164,9 @@ func (l *lists) arrange(page inspect.Page) {
 	for _, p := range l.processes.Processes {
 		l.services[p.ID] = serviceOf(p)
 		for _, h := range p.Holds {
-			l.holds[h.Lease] = use{h.Name, h.Caller, h.For, 1}
+			if h.Lease != "" {
+				l.holds[h.Lease] = use{h.Name, h.Caller, h.For, 1}
+			}
 		}
 		for _, w := range p.Waits {
 			u := l.waits[w.Digest]

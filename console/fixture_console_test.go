@@ -183,16 +183,16 @@ func processOf(lease *core.Lease) string {
 // these digests for two hours.
 func register(t *testing.T, rdb redis.UniversalClient, id, service string, holds, waits []string) {
 	t.Helper()
-	now, name := time.Now(), keyspace.New("reqlock:").Process(id)
+	now, name, i := time.Now(), keyspace.New("reqlock:").Process(id), must(inspect.New(rdb))(t)
 	p := registry.Process{Service: service, Host: "pod-7", Version: "v1.2.3", PID: 4242, Started: now.Add(-3 * time.Hour), Beat: now, Held: len(holds), Waiting: 4 * len(waits)}
 	for _, digest := range holds {
-		hold := registry.Hold{Digest: digest, Name: "account", Since: now.Add(-2 * time.Hour), Caller: "transfer.go:42"}
-		for _, h := range must(must(inspect.New(rdb))(t).Lock(t.Context(), digest))(t).Holders {
+		lease := inspect.LeaseID("")
+		for _, h := range must(i.Lock(t.Context(), digest))(t).Holders {
 			if h.Process == id {
-				hold.Lease = string(h.Lease)
+				lease = h.Lease
 			}
 		}
-		p.Holds = append(p.Holds, hold)
+		p.Holds = append(p.Holds, registry.Hold{Digest: digest, Lease: string(lease), Name: "account", Since: now.Add(-2 * time.Hour), Caller: "transfer.go:42"})
 	}
 	for _, digest := range waits {
 		p.Waits = append(p.Waits, registry.Wait{Digest: digest, Name: "account", Since: now.Add(-2 * time.Hour), Caller: "withdraw.go:7", Requests: 4})

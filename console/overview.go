@@ -99,14 +99,12 @@ func (l *lists) sum() summary {
 		if s.Waiting += row.Waiting; row.Waiting > 0 {
 			s.Wanted++
 		}
+		if row.Held > s.Longest {
+			s.Longest, s.LongestDigest, s.LongestName = row.Held, row.Digest, row.Name
+		}
 	}
 	for _, p := range l.processes.Processes {
 		s.Requests += p.Waiting
-	}
-	for _, row := range l.rows {
-		if row.Held > s.Longest || row.Held > 0 && row.Held == s.Longest && row.Digest < s.LongestDigest {
-			s.Longest, s.LongestDigest, s.LongestName = row.Held, row.Digest, row.Name
-		}
 	}
 	return s
 }
@@ -160,8 +158,8 @@ func (c *Console) showOverview(w http.ResponseWriter, r *http.Request) {
 func (l *lists) newRow(lock inspect.Lock) lockRow {
 	row := lockRow{Lock: lock, Digest: lock.Key.String(), Held: -1}
 	for _, h := range lock.Holders {
-		if hold, isKnown := l.holds[h.Lease]; isKnown && h.Lease != "" {
-			row.Held, row.Name = max(row.Held, hold.since), cmp.Or(row.Name, hold.name)
+		if hold, isKnown := l.holds[h.Lease]; isKnown {
+			row.Name, row.Held = cmp.Or(row.Name, hold.name), max(row.Held, hold.since)
 		}
 	}
 	wait := l.waits[row.Digest]

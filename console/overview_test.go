@@ -98,6 +98,25 @@ func TestPagesShowWhoHoldsAndWhoWaits(t *testing.T) {
 	}
 }
 
+// A process has released what its record says, and has taken the lock again.
+func TestAHoldIsThatOfTheLeaseThatIsShown(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	s, locks := newSite(t, rdb), newLocker(t, rdb)
+	lease := must(locks.Lock(t.Context(), "k"))(t)
+	digest, id := s.lock(t, "k").Key.String(), processOf(lease)
+	register(t, rdb, id, "payments", []string{digest}, nil)
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	must(locks.Lock(t.Context(), "k"))(t)
+	get(t, s, "").want(t, http.StatusOK, "Longest hold –", "payments on pod-7 "+id[:8]+" ")
+	if a := get(t, s, ""); strings.Contains(a.text(), "2 h 0 min") {
+		t.Error(a.text())
+	}
+	get(t, s, "?lock="+digest).want(t, http.StatusOK, "payments on pod-7 "+id[:8]+" – – –")
+}
+
 // foreigners adds keys of other programs, with the names of reqlock and other types.
 func foreigners(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()

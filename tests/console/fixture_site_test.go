@@ -82,14 +82,12 @@ func newSite(t *testing.T) *site {
 		lease := must(s.holder.Lock(ctx, fmt.Sprint("account:", n)))(t)
 		leases = append(leases, lease)
 		if n < 20 {
-			lock := must(s.inspector.Lock(ctx, fmt.Sprint("account:", n)))(t)
-			holder.Holds = append(holder.Holds, registry.Hold{Digest: lock.Key.String(), Lease: string(lock.Holders[0].Lease), Name: "account", Since: time.Now().Add(-time.Duration(20-n) * time.Minute), Caller: "github.com/example/bank/transfer.go:42 (main.transfer)"})
+			holder.Holds = append(holder.Holds, registry.Hold{Digest: s.digest(t, fmt.Sprint("account:", n)), Lease: s.lease(t, fmt.Sprint("account:", n)), Name: "account", Since: time.Now().Add(-time.Duration(20-n) * time.Minute), Caller: "github.com/example/bank/transfer.go:42 (main.transfer)"})
 		}
 	}
 	hold := must(s.holder.Lock(ctx, hot))(t)
-	seen := must(s.inspector.Lock(ctx, hot))(t)
-	s.lost, s.lock = hold.Context().Done(), seen.Key.String()
-	holder.Holds[0].Digest, holder.Holds[0].Lease = s.lock, string(seen.Holders[0].Lease)
+	s.lost, s.lock = hold.Context().Done(), s.digest(t, hot)
+	holder.Holds[0].Digest, holder.Holds[0].Lease = s.lock, s.lease(t, hot)
 	holder.Held = rows + 1
 	s.next = s.wait(t)
 	t.Cleanup(func() {
@@ -115,6 +113,18 @@ func newSite(t *testing.T) *site {
 		Waits: []registry.Wait{{Digest: s.lock, Name: "account", Since: time.Now().Add(-95 * time.Second), Caller: "github.com/example/bank/withdraw.go:7 (main.withdraw)", Requests: 12}},
 	})
 	return s
+}
+
+// digest returns the digest of a key that is locked.
+func (s *site) digest(t *testing.T, key string) string {
+	t.Helper()
+	return must(s.inspector.Lock(t.Context(), key))(t).Key.String()
+}
+
+// lease returns the name of the lease of a key that is locked.
+func (s *site) lease(t *testing.T, key string) string {
+	t.Helper()
+	return string(must(s.inspector.Lock(t.Context(), key))(t).Holders[0].Lease)
 }
 
 // wait makes a request of the second process wait for the hot lock until the test ends.
