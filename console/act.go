@@ -114,7 +114,7 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 		c.showLock(w, r, digest, refused(a))
 		return
 	}
-	toPage(w, "lock", digest, kind.String())
+	toPage(w, "lock", digest, "did", kind.String(), "ended", leases[0])
 }
 
 // withLeases returns those of the holders that have one of the leases.
@@ -159,7 +159,7 @@ func (c *Console) resolve(w http.ResponseWriter, r *http.Request, digest string)
 		c.showAttempt(w, r, digest, refused(a))
 		return
 	}
-	toPage(w, "attempt", digest, a.Resolution)
+	toPage(w, "attempt", digest, "did", a.Resolution)
 }
 
 // refused returns what a page says about an action that has failed.

@@ -90,6 +90,12 @@ func (c *Console) showAttempt(w http.ResponseWriter, r *http.Request, digest str
 	page.Raw, page.Ends, page.HasKey = c.raw(key), time.Now().Add(page.Retention), key.Raw() != ""
 	page.CanResolve = canResolve(page.Record)
 	page.Actor, page.Allowed = c.whoActs(r)
+	switch {
+	case a.did == "done" && err == nil && page.State == core.StateDone:
+		page.Notice = "The request is done. Copies do not run."
+	case a.did == "not_done" && page.IsGone:
+		page.Notice = "There is no record of the request any more. The next copy runs."
+	}
 	c.render(w, r, max(a.status, http.StatusOK), "attempt", page)
 }
 

@@ -46,7 +46,7 @@ type lists struct {
 	unknown   inspect.RecordPage // the oldest first
 	processes inspect.ProcessPage
 	holds     map[inspect.LeaseID]use
-	waits     map[string]use // by digest
+	waits     map[string]use         // by digest
 	keys      map[string]inspect.Key // by digest
 	services  map[string]string      // by the id of a process
 }

@@ -83,7 +83,7 @@ func (c *Console) get(w http.ResponseWriter, r *http.Request) {
 	case q.Has("asset"):
 		c.asset(w, r, q.Get("asset"))
 	case q.Has("lock"):
-		c.showLock(w, r, q.Get("lock"), answer{did: q.Get("did")})
+		c.showLock(w, r, q.Get("lock"), answer{did: q.Get("did"), ended: q.Get("ended")})
 	case q.Has("attempt"):
 		c.showAttempt(w, r, q.Get("attempt"), answer{did: q.Get("did")})
 	case q.Has("process"):

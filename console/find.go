@@ -16,7 +16,7 @@ import (
 func (c *Console) find(w http.ResponseWriter, r *http.Request, typed string) {
 	typed = strings.TrimSpace(typed)
 	if processID.MatchString(typed) {
-		toPage(w, "process", typed, "")
+		toPage(w, "process", typed)
 		return
 	}
 	key, kind, err := c.search(r.Context(), typed)
@@ -28,7 +28,7 @@ func (c *Console) find(w http.ResponseWriter, r *http.Request, typed string) {
 		c.render(w, r, http.StatusServiceUnavailable, "problem", page)
 	default:
 		c.board.remember(key)
-		toPage(w, kind, key.String(), "")
+		toPage(w, kind, key.String())
 	}
 }
 

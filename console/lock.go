@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +37,8 @@ type waiterRow struct {
 type answer struct {
 	status int    // 200 if 0
 	alert  string // why nothing was done
-	did    string // what was done: see noticeOf
+	did    string // what the address says that was done: a page says it only if what it reads agrees
+	ended  string // a lease which that has ended
 	reason string // what the operator has typed
 }
 
@@ -90,9 +92,27 @@ func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string
 	page.fill(v.lists != nil && len(v.lists.services) > 0)
 	page.Raw = c.raw(key)
 	page.Actor, page.Allowed = c.whoActs(r)
-	page.CanEnd = len(page.Allowed) > 0 && !page.Idempotent && strings.TrimSpace(page.LeaseIDs) != ""
+	page.CanEnd = len(page.Allowed) > 0 && !page.Idempotent && len(page.Holds) > 0
+	if err == nil || page.IsFree {
+		page.say(a)
+	}
 	c.render(w, r, max(a.status, http.StatusOK), "lock", page)
 }
+
+// say fills what an action has done, as far as the lock shows it.
+func (p *lockPage) say(a answer) {
+	isOut := func(h inspect.Holder) bool { return string(h.Lease) == a.ended }
+	isRevoked := func(h inspect.Holder) bool { return h.Kind == inspect.HolderRevoked }
+	switch kind := kindOf(a.did); {
+	case kind == Revoke && slices.ContainsFunc(p.Holders, isRevoked):
+		p.Notice = "A lease is revoked. The next holder gets the lock when the lease would have ended."
+	case kind == HandOver && leaseID.MatchString(a.ended) && !slices.ContainsFunc(p.Holders, isOut):
+		p.Warning = "The lease " + short(a.ended) + " is no longer out. If its holder still runs, it may act beside the next holder until it is told."
+	}
+}
+
+// leaseID matches an inspect.LeaseID.
+var leaseID = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // showLast fills the page from the last list, because the lock could not be read.
 func (p *lockPage) showLast(v view, key inspect.Key, err error) {

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -40,8 +41,9 @@ type frame struct {
 	Polls      bool   // the page changes by itself
 	RawKeys    bool
 
-	Notice string // what an action has done
-	Alert  string // why it has done nothing
+	Notice  string // what an action has done, if what was read agrees
+	Warning string // the same, if it has a risk
+	Alert   string // why it has done nothing
 
 	Trouble string    // of Redis
 	DataAt  time.Time // when what is shown was read; zero if never
@@ -60,6 +62,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, nam
 	q := r.URL.Query()
 	f.Fragment, f.RawKeys = q.Has("fragment"), c.rawKeys
 	q.Del("did")
+	q.Del("ended")
 	f.Self = "?" + q.Encode()
 	var out bytes.Buffer
 	if err := c.pages[name].Execute(&out, page); err != nil {
@@ -84,12 +87,12 @@ type problemPage struct {
 	Text string
 }
 
-// toPage answers a form with the address of a page. http.Redirect would write the path, which a proxy or
+// toPage answers a form with the address of a page, with more names and values. http.Redirect would write the path, which a proxy or
 // http.StripPrefix may have changed.
-func toPage(w http.ResponseWriter, name, value, did string) {
+func toPage(w http.ResponseWriter, name, value string, more ...string) {
 	q := url.Values{name: {value}}
-	if did != "" {
-		q.Set("did", did)
+	for pair := range slices.Chunk(more, 2) {
+		q.Set(pair[0], pair[1])
 	}
 	w.Header().Set("Location", "?"+q.Encode())
 	w.WriteHeader(http.StatusSeeOther)

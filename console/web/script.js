@@ -4,7 +4,6 @@
   const every = 2000, quiet = 20000; // ms; a screen reader gets a new summary at most each `quiet`
   const pause = document.getElementById("pause"), away = document.getElementById("away"), said = document.getElementById("said");
   const address = new URL(location.href);
-  address.searchParams.delete("did");
   address.searchParams.set("fragment", "1");
   let timer, saidAt = 0, paused = false;
 
@@ -32,7 +31,7 @@
       const isMarked = !selection.isCollapsed && selection.containsNode(old, true);
       if (old && !isMarked && old.innerHTML !== part.innerHTML) replace(old, part);
     }
-    const summary = fresh[0].dataset.said;
+    const summary = page.querySelector("[data-said]").dataset.said;
     if (summary && summary !== said.textContent && Date.now() - saidAt > quiet) {
       saidAt = Date.now();
       said.textContent = summary;

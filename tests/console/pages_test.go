@@ -84,7 +84,7 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	}
 	b.submit(chromedp.CSS("#attempt-" + s.first))
 	b.do(chromedp.Click(chromedp.CSS("input[value=done]")), chromedp.SendKeys(chromedp.CSS("#reason"), "the charge is there"))
-	if status := b.submit("form.act button"); status != http.StatusOK || !strings.Contains(b.text("main"), "The request is resolved as done.") {
+	if status := b.submit("form.act button"); status != http.StatusOK || !strings.Contains(b.text("main"), "The request is done.") {
 		t.Errorf("%d: %s", status, b.text("main"))
 	}
 	b.submit("a.brand")
@@ -110,7 +110,7 @@ func TestFreeingAtOnceIsConfirmed(t *testing.T) {
 		t.Error("the form accepts another text than the digest")
 	}
 	b.do(chromedp.SetValue(chromedp.CSS("#confirm-free"), s.lock))
-	if status := b.submit("form.act:last-of-type button"); status != http.StatusOK || !strings.Contains(b.text("main"), "The lease has ended.") {
+	if status := b.submit("form.act:last-of-type button"); status != http.StatusOK || !strings.Contains(b.text("main"), "is no longer out.") {
 		t.Errorf("%d: %s", status, b.text("main"))
 	}
 	suite.AwaitClosed(t, "the holder is told", s.lost)
