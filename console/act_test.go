@@ -159,6 +159,27 @@ func TestLeasesEnd(t *testing.T) {
 	}
 }
 
+// A lock whose lease is revoked says when the next holder gets it, and offers no second revocation.
+func TestALockSaysWhatFreeingItAtOnceRisks(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	s := newSite(t, rdb)
+	lease := must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
+	lock := s.lock(t, "k")
+	digest := lock.Key.String()
+	get(t, s, "?lock="+digest).want(t, http.StatusOK, "State held", "Its process is silent: it has no record. If it still runs, two holders will run at once.")
+	register(t, rdb, processOf(lease), "payments", []string{digest}, nil)
+	a := get(t, s, "?lock="+digest)
+	a.want(t, http.StatusOK, "Its process wrote its record ", " ago: it is alive. Two holders will run at once.")
+	get(t, s, "?fragment&lock="+digest).want(t, http.StatusOK, "it is alive.")
+	post(t, s, "?lock="+digest, revocation(lock, lease))
+	a = get(t, s, "?lock="+digest)
+	a.want(t, http.StatusOK, "State revoked: the next holder gets it in ", "The old holder may still run. Wait ", " instead.")
+	if strings.Contains(a.Body.String(), `value="revoke"`) {
+		t.Error("the page offers to revoke a lease that is revoked")
+	}
+}
+
 // Of several permits, only the chosen leases end.
 func TestOnlyTheChosenLeasesEnd(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -21,6 +22,7 @@ type holderRow struct {
 	Name, Caller string
 	Held         time.Duration // -1 if the record of the process does not say it
 	Since        time.Time
+	Risk         string // what is known of a holder whose lease is freed at once
 }
 
 // A waiterRow is a process that waits, in the page of a lock.
@@ -56,17 +58,19 @@ type lockPage struct {
 	frame
 	inspect.Lock
 
-	Digest   string
-	Raw      string // the key with WithRawKeys
-	Name     string
-	Holds    []holderRow
-	Queue    []waiterRow
-	IsFree   bool
-	CanEnd   bool            // a form can end a lease
-	Allowed  map[string]bool // by the name of an action
-	Actor    string
-	Reason   string
-	LeaseIDs string // of the holders that the page shows
+	Digest    string
+	Raw       string // the key with WithRawKeys
+	Name      string
+	Holds     []holderRow
+	Queue     []waiterRow
+	IsFree    bool
+	Revocable []holderRow     // the leases that Revoke ends
+	Freeable  []holderRow     // the leases that HandOver ends
+	CanEnd    bool            // a form can end a lease
+	Allowed   map[string]bool // by the name of an action
+	Actor     string
+	Reason    string
+	LeaseIDs  string // of the holders that the page shows
 }
 
 // showLock serves the page of one lock, which is read now.
@@ -92,11 +96,43 @@ func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string
 	page.fill(v.lists != nil && len(v.lists.services) > 0)
 	page.Raw = c.raw(key)
 	page.Actor, page.Allowed = c.whoActs(r)
-	page.CanEnd = len(page.Allowed) > 0 && !page.Idempotent && len(page.Holds) > 0
+	for _, row := range page.Holds {
+		if page.Allowed[Revoke.String()] && row.Kind == inspect.HolderProcess && !page.Idempotent {
+			page.Revocable = append(page.Revocable, row)
+		}
+		if page.Allowed[HandOver.String()] && (row.Kind == inspect.HolderProcess || row.Kind == inspect.HolderRevoked) && !page.Idempotent {
+			page.Freeable = append(page.Freeable, row)
+		}
+	}
+	page.CanEnd = len(page.Revocable)+len(page.Freeable) > 0
 	if err == nil || page.IsFree {
 		page.say(a)
 	}
 	c.render(w, r, max(a.status, http.StatusOK), "lock", page)
+}
+
+// State says in words what the lock is.
+func (p *lockPage) State() string {
+	revoked := 0
+	for _, h := range p.Holders {
+		if h.Kind == inspect.HolderRevoked {
+			revoked++
+		}
+	}
+	switch {
+	case p.IsFree:
+		return "free: nobody holds it, and nobody waits"
+	case len(p.Holders) == 0:
+		return "nobody holds it"
+	case p.Shared && revoked > 0:
+		return fmt.Sprintf("%s, %d of them revoked", count(len(p.Holders), "lease is out", "leases are out"), revoked)
+	case p.Shared:
+		return count(len(p.Holders), "lease is out", "leases are out")
+	case revoked > 0:
+		return "revoked: the next holder gets it in " + lasted(p.Holders[0].LeaseLeft)
+	default:
+		return "held"
+	}
 }
 
 // say fills what an action has done, as far as the lock shows it.
@@ -133,9 +169,10 @@ func (p *lockPage) showLast(v view, key inspect.Key, err error) {
 func (p *lockPage) fill(hasProcesses bool) {
 	ids := make([]string, 0, len(p.Holders))
 	for _, h := range p.Holders {
-		row := holderRow{Holder: h, Held: -1, Link: processLink{Text: textOf(h.Kind)}}
+		row := holderRow{Holder: h, Held: -1, Link: processLink{Text: textOf(h.Kind)}, Risk: riskOf(h, inspect.Process{}, false)}
 		if h.Process != "" {
 			process, found := p.Process(h.Process)
+			row.Risk = riskOf(h, process, found)
 			row.Link = linkToProcess(h.Process, process, found, hasProcesses)
 			if hold, found := process.Hold(h.Lease); found {
 				row.Name, row.Caller, row.Held, row.Since = hold.Name, hold.Caller, hold.For, time.Now().Add(-hold.For)
