@@ -249,6 +249,19 @@ func TestAnAddressDoesNotSayWhatWasDone(t *testing.T) {
 	}
 }
 
+// The lease of another program has no form, because no action ends it.
+func TestNoFormEndsTheLeaseOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	s := newSite(t, rdb)
+	if err := rdb.Set(t.Context(), "reqlock:theirs", "x", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if a := get(t, s, "?lock="+s.lock(t, "theirs").Key.String()); strings.Contains(a.text(), "You act as") || !strings.Contains(a.text(), "another program") {
+		t.Error(a.text())
+	}
+}
+
 // An action compares what there is with what the page has shown.
 func TestAStaleFormDoesNothing(t *testing.T) {
 	t.Parallel()
