@@ -132,8 +132,12 @@ func (c *Console) resolve(w http.ResponseWriter, r *http.Request, digest string)
 	resolutions := map[string]core.Resolution{"done": core.Done(), "not_done": core.NotDone()}
 	resolution, isChosen := resolutions[a.Resolution]
 	fault := a.fault()
-	if fault == "" && !isChosen {
+	switch {
+	case fault != "":
+	case !isChosen:
 		fault = "Nothing was done: choose whether the request took effect."
+	case a.Resolution == "not_done" && r.PostForm.Get("ended") != "yes":
+		fault = "Nothing was done: “Not done” is only for a request whose handler has ended."
 	}
 	if fault != "" {
 		c.showAttempt(w, r, digest, answer{status: http.StatusBadRequest, alert: fault, reason: a.Reason})

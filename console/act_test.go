@@ -35,7 +35,7 @@ func revocation(lock inspect.Lock, lease *core.Lease) url.Values {
 
 // resolution returns the form that resolves the request of the record.
 func resolution(record inspect.Record, how string) url.Values {
-	return url.Values{"resolution": {how}, "attempt": {record.Attempt.String()}, "reason": {"the charge is at the provider"}}
+	return url.Values{"resolution": {how}, "attempt": {record.Attempt.String()}, "reason": {"the charge is at the provider"}, "ended": {"yes"}}
 }
 
 func TestNobodyActsWithoutPermission(t *testing.T) {
@@ -101,6 +101,7 @@ func TestAFormWithAFaultDoesNothing(t *testing.T) {
 		{free, "reason", "", "the reason is missing"},
 		{resolve, "reason", "", "the reason is missing"},
 		{resolve, "resolution", "answered", "choose whether"},
+		{without(resolve, "resolution", "not_done"), "ended", "", "only for a request whose handler has ended"},
 	} {
 		query := "?lock=" + lock.Key.String()
 		if test.form.Has("attempt") {

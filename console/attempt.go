@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
@@ -53,7 +54,7 @@ type attemptPage struct {
 	frame
 	inspect.Record
 
-	Digest, Raw string
+	Digest, Raw string // Raw is the endpoint key with WithRawKeys
 	Runner      processLink
 	IsGone      bool // there is no record
 	CanResolve  bool
@@ -62,6 +63,7 @@ type attemptPage struct {
 	Reason      string
 	Ends        time.Time // of the record
 	HasKey      bool      // Redis has the key itself, which Resolve needs
+	Handler     string    // what is known of the process of the handler
 }
 
 // showAttempt serves the page of one idempotent request, which is read now.
@@ -87,8 +89,10 @@ func (c *Console) showAttempt(w http.ResponseWriter, r *http.Request, digest str
 	if v.lists != nil {
 		page.Runner = v.lists.linkTo(page.Process)
 	}
-	page.Raw, page.Ends, page.HasKey = c.raw(key), time.Now().Add(page.Retention), key.Raw() != ""
-	page.CanResolve = canResolve(page.Record)
+	page.Raw, page.Ends, page.HasKey = strings.TrimPrefix(c.raw(key), "i:"), time.Now().Add(page.Retention), key.Raw() != ""
+	if page.CanResolve = canResolve(page.Record); page.CanResolve {
+		page.Handler = c.handlerOf(ctx, page.Process)
+	}
 	page.Actor, page.Allowed = c.whoActs(r)
 	switch {
 	case a.did == "done" && err == nil && page.State == core.StateDone:
@@ -97,6 +101,19 @@ func (c *Console) showAttempt(w http.ResponseWriter, r *http.Request, digest str
 		page.Notice = "There is no record of the request any more. The next copy runs."
 	}
 	c.render(w, r, max(a.status, http.StatusOK), "attempt", page)
+}
+
+// handlerOf says what is known of the process of a handler.
+func (c *Console) handlerOf(ctx context.Context, id string) string {
+	p, err := c.inspector.Process(ctx, id) // id is "" in a damaged record
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return "It is not known whether its process is alive."
+	}
+	heard, isAlive := heardOf(p, err == nil)
+	if isAlive {
+		return "Its process " + heard + ": the handler may still charge."
+	}
+	return "Its process " + heard + ". If it still runs, its handler may still charge."
 }
 
 // showLast fills the page from the last list, because the record could not be read.

@@ -72,7 +72,7 @@ func TestPagesShowWhoHoldsAndWhoWaits(t *testing.T) {
 		"?processes":                    {"Held", me + " 2 0 v1.2.3 4242", them + " 1 4 v1.2.3 4242"},
 		"?lock=" + lock:                 {"Name account State held", "Fencing number at most ", me + " 2 h 0 min", "UTC transfer.go:42 ", "Who waits: 1 process", them + " 4 2 h 0 min withdraw.go:7 the lock"},
 		"?lock=" + shared:               {"2 leases are out", me + " – – –", "1 of 3 permits", them + " 2 h 0 min"},
-		"?attempt=" + attempt:           {"State unknown", "Attempt 1 Attempt id " + record.Attempt.String(), "Process " + me, "Stored answer none", "Record ends in 23 h 59 min", "Did the request take effect?"},
+		"?attempt=" + attempt:           {"State unknown", "Attempt 1 Attempt id " + record.Attempt.String(), "Process " + me, "Stored answer none", "Record ends in 23 h 59 min", "the runbook . A resolution is final.", "Did the request take effect?", "Its process wrote its record ", " ago: the handler may still charge."},
 		"?process=" + processOf(held):   {"Service " + script + " Host pod-7 PID 4242 Version v1.2.3", "It holds 2 leases", lock + " account 2 h 0 min transfer.go:42"},
 		"?process=" + processOf(second): {"4 requests wait", lock + " account 4 2 h 0 min withdraw.go:7"},
 	} {
@@ -92,7 +92,7 @@ func TestPagesShowWhoHoldsAndWhoWaits(t *testing.T) {
 	}
 	get(t, raw, "").want(t, http.StatusOK, lock+" account "+script, attempt+" i:payment of jane")
 	get(t, raw, "?lock="+lock).want(t, http.StatusOK, "Key "+script)
-	get(t, raw, "?attempt="+attempt).want(t, http.StatusOK, "Key i:payment of jane")
+	get(t, raw, "?attempt="+attempt).want(t, http.StatusOK, "Endpoint key payment of jane")
 	if err := running.Abort(ctx); err != nil {
 		t.Error(err)
 	}
