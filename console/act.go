@@ -84,7 +84,7 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 		fault = "Nothing was done: what you have typed is not the digest of this lock."
 	}
 	if fault != "" {
-		c.showLock(w, r, digest, answer{status: http.StatusBadRequest, alert: fault, reason: a.Reason})
+		c.showLock(w, r, digest, answer{status: http.StatusBadRequest, alert: fault, reason: a.Reason, sent: kind})
 		return
 	}
 	if a.Key, ok = c.board.key(r.Context(), digest); !ok {
@@ -108,10 +108,11 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 	case err == nil:
 		err = c.inspector.HandOver(ctx, lock)
 	}
-	a.After, a.Err = describeLock(c.readLock(ctx, a.Key)), err
+	now, readErr := c.readLock(ctx, a.Key)
+	a.After, a.Err = describeLock(now, readErr), err
 	c.audit(context.WithoutCancel(r.Context()), a) // not ctx: an action that has used up its time is audited, too
 	if err != nil {
-		c.showLock(w, r, digest, refused(a))
+		c.showLock(w, r, digest, refused(a, changeOf(now)))
 		return
 	}
 	toPage(w, "lock", digest, "did", kind.String(), "ended", leases[0])
@@ -160,18 +161,10 @@ func (c *Console) resolve(w http.ResponseWriter, r *http.Request, digest string)
 	a.After, a.Err = describeRecord(c.readRecord(ctx, a.Key)), err
 	c.audit(context.WithoutCancel(r.Context()), a)
 	if err != nil {
-		c.showAttempt(w, r, digest, refused(a))
+		c.showAttempt(w, r, digest, refused(a, "The request has changed"))
 		return
 	}
 	toPage(w, "attempt", digest, "did", a.Resolution)
-}
-
-// refused returns what a page says about an action that has failed.
-func refused(a Action) answer {
-	if errors.Is(a.Err, core.ErrUnavailable) || errors.Is(a.Err, context.DeadlineExceeded) {
-		return answer{status: http.StatusServiceUnavailable, alert: "Redis did not reply, or refused a command, so perhaps it was done: look again. " + a.Err.Error(), reason: a.Reason}
-	}
-	return answer{status: http.StatusConflict, alert: "Nothing was done. " + a.Err.Error() + ". Look at what is there now.", reason: a.Reason}
 }
 
 // describeLock says in words what a lock is, for an Action.

@@ -206,7 +206,7 @@ func TestOnlyTheChosenLeasesEnd(t *testing.T) {
 	}
 	// One of the two is gone: a form with both does nothing.
 	both := without(revocation(lock, one), "lease", leaseOf(lock, one), leaseOf(lock, other))
-	post(t, s, "?lock="+digest, both).want(t, http.StatusConflict, "Nothing was done. "+inspect.ErrChanged.Error())
+	post(t, s, "?lock="+digest, both).want(t, http.StatusConflict, "Nothing was done. A lease that you chose has ended since you opened the form.")
 	if other.Context().Err() != nil {
 		t.Error("the other lease has ended")
 	}
@@ -276,21 +276,25 @@ func TestAStaleFormDoesNothing(t *testing.T) {
 	if err := lease.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	post(t, s, q, stale).want(t, http.StatusConflict, "Nothing was done. "+inspect.ErrChanged.Error(), "free: nobody holds it")
+	post(t, s, q, stale).want(t, http.StatusConflict, "Nothing was done. The lease has ended since you opened the form.", "free: nobody holds it")
 	now := must(other.Lock(t.Context(), "k"))(t)
-	post(t, s, q, stale).want(t, http.StatusConflict, processOf(now)[:8])
+	a := post(t, s, q, stale)
+	a.want(t, http.StatusConflict, "The lock has a new holder since you opened the form.", processOf(now)[:8])
+	if n := strings.Count(a.Body.String(), "the job hangs"); n != 1 {
+		t.Errorf("the reason is in %d forms", n)
+	}
 	free := without(without(stale, "action", "hand_over"), "confirm", lock.Key.String())
 	post(t, s, q, free).want(t, http.StatusConflict)
 
 	again := without(form, "attempt", strings.Repeat("0", 40))
-	post(t, s, "?attempt="+record.Key.String(), again).want(t, http.StatusConflict, core.ErrChanged.Error(), "State unknown")
+	post(t, s, "?attempt="+record.Key.String(), again).want(t, http.StatusConflict, "The request has changed since you opened the form.", "State unknown")
 	if a := post(t, s, "?attempt="+record.Key.String(), form); a.Code != http.StatusSeeOther {
 		t.Error(a.text())
 	}
-	post(t, s, "?attempt="+record.Key.String(), form).want(t, http.StatusConflict, core.ErrChanged.Error(), "State done")
+	post(t, s, "?attempt="+record.Key.String(), form).want(t, http.StatusConflict, "The request has changed", "State done")
 	running := must(locks.Begin(t.Context(), "running", nil))(t)
 	busy := s.lock(t, "running")
-	post(t, s, "?lock="+busy.Key.String(), revocation(busy, running.Lease())).want(t, http.StatusConflict, "the lock is that of an idempotent request", "What became of the request")
+	post(t, s, "?lock="+busy.Key.String(), revocation(busy, running.Lease())).want(t, http.StatusConflict, "Nothing was done. The lock is that of an idempotent request", "What became of the request")
 
 	if len(s.actions) != 7 || !errors.Is(s.actions[0].Err, inspect.ErrChanged) || !errors.Is(s.actions[6].Err, inspect.ErrAttempt) || now.Context().Err() != nil {
 		t.Errorf("%+v", s.actions)

@@ -37,11 +37,12 @@ type waiterRow struct {
 
 // An answer is what a page says about a form.
 type answer struct {
-	status int    // 200 if 0
-	alert  string // why nothing was done
-	did    string // what the address says that was done: a page says it only if what it reads agrees
-	ended  string // a lease which that has ended
-	reason string // what the operator has typed
+	status int        // 200 if 0
+	alert  string     // why nothing was done
+	did    string     // what the address says that was done: a page says it only if what it reads agrees
+	ended  string     // a lease which that has ended
+	reason string     // what the operator has typed
+	sent   ActionKind // the form with that reason
 }
 
 // noticeOf says what an action has done: the name of an action, or a resolution.
@@ -69,8 +70,8 @@ type lockPage struct {
 	CanEnd    bool            // a form can end a lease
 	Allowed   map[string]bool // by the name of an action
 	Actor     string
-	Reason    string
-	LeaseIDs  string // of the holders that the page shows
+	Reasons   map[string]string // by the name of an action
+	LeaseIDs  string            // of the holders that the page shows
 }
 
 // showLock serves the page of one lock, which is read now.
@@ -83,7 +84,7 @@ func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string
 		return
 	}
 	lock, err := c.readLock(ctx, key)
-	page := &lockPage{frame: frame{Title: "Lock " + digest, Nav: "overview", Polls: true, Notice: noticeOf(a.did), Alert: a.alert}, Lock: lock, Digest: digest, Reason: a.reason}
+	page := &lockPage{frame: frame{Title: "Lock " + digest, Nav: "overview", Polls: true, Alert: a.alert}, Lock: lock, Digest: digest, Reasons: map[string]string{a.sent.String(): a.reason}}
 	page.showState(v)
 	page.Trouble, page.DataAt = "", time.Now()
 	switch {
