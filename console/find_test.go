@@ -22,12 +22,17 @@ func TestAKeyIsFoundInEachSpelling(t *testing.T) {
 	for typed, want := range map[string]string{
 		"account:jane": lock, "reqlock:account:jane": lock, lock[len("?lock="):]: lock,
 		"pay:jane": attempt, "i:pay:jane": attempt, attempt[len("?attempt="):]: attempt,
-		processOf(lease): "?process=" + processOf(lease),
-		"jane":           "", "0123456789ab": "", "": "", script: "",
+		"key=" + lock[len("?lock="):]: lock, strings.ToUpper(lock[len("?lock="):]): lock, `endpoint_key="pay:jane"`: attempt,
+		processOf(lease): "?process=" + processOf(lease), processOf(lease)[:8]: "?process=" + processOf(lease),
+		"process=" + strings.ToUpper(processOf(lease)): "?process=" + processOf(lease),
+		"jane": "", "0123456789ab": "", "": "", script: "", "0123": "",
 	} {
 		a := post(t, s, "", url.Values{"find": {" " + typed + " "}})
 		if want == "" {
-			a.want(t, http.StatusNotFound, "Nobody holds that lock")
+			a.want(t, http.StatusNotFound, "Nothing was found. No lock with this key is held or awaited")
+			if has := strings.Contains(a.text(), "no process whose id begins"); has != strings.HasPrefix(typed, "0123") {
+				t.Errorf("%q: %s", typed, a.text())
+			}
 			continue
 		}
 		if a.Code != http.StatusSeeOther || a.Header().Get("Location") != want {
