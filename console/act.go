@@ -72,7 +72,7 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 	if !ok {
 		return
 	}
-	leases, confirm := r.PostForm["lease"], strings.TrimSpace(r.PostForm.Get("confirm"))
+	leases, confirm := r.PostForm["lease"], strings.ToLower(strings.TrimSpace(r.PostForm.Get("confirm")))
 	fault := a.fault()
 	switch {
 	case fault != "":
@@ -81,7 +81,7 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 	case kind == Revoke && confirm != "yes":
 		fault = "Nothing was done: confirm that the lease is to end."
 	case kind == HandOver && confirm != digest:
-		fault = "Nothing was done: what you have typed is not the digest of this lock."
+		fault = "Nothing was done: to free the lock at once, type its digest, " + digest + "."
 	}
 	if fault != "" {
 		c.showLock(w, r, digest, answer{status: http.StatusBadRequest, alert: fault, reason: a.Reason, sent: kind})

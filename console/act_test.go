@@ -97,7 +97,7 @@ func TestAFormWithAFaultDoesNothing(t *testing.T) {
 		{revoke, "reason", "a\nb", "control characters"},
 		{resolve, "reason", "a\xff", "control characters"},
 		{revoke, "confirm", "", "confirm that the lease is to end"},
-		{free, "confirm", "yes", "not the digest of this lock"},
+		{free, "confirm", "yes", "to free the lock at once, type its digest, " + lock.Key.String()},
 		{free, "reason", "", "the reason is missing"},
 		{resolve, "reason", "", "the reason is missing"},
 		{resolve, "resolution", "answered", "choose whether"},
@@ -132,7 +132,7 @@ func TestLeasesEnd(t *testing.T) {
 			lock := s.lock(t, "k")
 			form := without(revocation(lock, lease), "action", action)
 			if kind == console.HandOver {
-				form.Set("confirm", lock.Key.String())
+				form.Set("confirm", " "+strings.ToUpper(lock.Key.String()))
 			}
 			a := post(t, s, "?lock="+lock.Key.String(), form, "Sec-Fetch-Site", "same-origin")
 			if want := "?did=" + action + "&ended=" + leaseOf(lock, lease) + "&lock=" + lock.Key.String(); a.Code != http.StatusSeeOther || a.Header().Get("Location") != want {
