@@ -116,6 +116,9 @@ func (c *Console) handlerOf(ctx context.Context, id string) string {
 	return "Its process " + heard + ". If it still runs, its handler may still charge."
 }
 
+// IsRunning reports whether the attempt holds its lock.
+func (p *attemptPage) IsRunning() bool { return p.State == core.StateRunning }
+
 // showLast fills the page from the last list, because the record could not be read.
 func (p *attemptPage) showLast(v view, key inspect.Key, err error) {
 	p.Trouble, p.Record, p.DataAt = err.Error(), inspect.Record{Key: key}, time.Time{}

@@ -94,7 +94,7 @@ func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string
 		page.showLast(v, key, err)
 		a.status = http.StatusServiceUnavailable
 	}
-	page.fill(v.lists != nil && len(v.lists.services) > 0)
+	page.fill()
 	page.Raw = c.raw(key)
 	page.Actor, page.Allowed = c.whoActs(r)
 	for _, row := range page.Holds {
@@ -166,15 +166,15 @@ func (p *lockPage) showLast(v view, key inspect.Key, err error) {
 	}
 }
 
-// fill fills the rows from the lock. hasProcesses is that of linkToProcess.
-func (p *lockPage) fill(hasProcesses bool) {
+// fill fills the rows from the lock.
+func (p *lockPage) fill() {
 	ids := make([]string, 0, len(p.Holders))
 	for _, h := range p.Holders {
 		row := holderRow{Holder: h, Held: -1, Link: processLink{Text: textOf(h.Kind)}, Risk: riskOf(h, inspect.Process{}, false)}
 		if h.Process != "" {
 			process, found := p.Process(h.Process)
 			row.Risk = riskOf(h, process, found)
-			row.Link = linkToProcess(h.Process, process, found, hasProcesses)
+			row.Link = linkToProcess(h.Process, process, found)
 			if hold, found := process.Hold(h.Lease); found {
 				row.Name, row.Caller, row.Held, row.Since = hold.Name, hold.Caller, hold.For, time.Now().Add(-hold.For)
 				p.Name = hold.Name
@@ -187,7 +187,7 @@ func (p *lockPage) fill(hasProcesses bool) {
 	p.LeaseIDs = strings.Join(ids, " ")
 	for _, w := range p.Waiters {
 		process, found := p.Process(w.Process)
-		row := waiterRow{Waiter: w, Waited: -1, Link: linkToProcess(w.Process, process, found, hasProcesses)}
+		row := waiterRow{Waiter: w, Waited: -1, Link: linkToProcess(w.Process, process, found)}
 		if wait, found := process.Wait(p.Key); found {
 			row.Name, row.Caller, row.Waited, row.Requests = wait.Name, wait.Caller, wait.For, wait.Requests
 			p.Name = cmp.Or(p.Name, wait.Name)
@@ -196,14 +196,13 @@ func (p *lockPage) fill(hasProcesses bool) {
 	}
 }
 
-// linkToProcess returns the link to a process, whose record was found or not. It is silent only if
-// processes of the service are registered.
-func linkToProcess(id string, p inspect.Process, found, hasProcesses bool) processLink {
+// linkToProcess returns the link to a process, whose record was found or not.
+func linkToProcess(id string, p inspect.Process, found bool) processLink {
 	if id == "" {
 		return processLink{Text: "another program"}
 	}
 	if !found {
-		return processLink{ID: id, IsSilent: hasProcesses}
+		return processLink{ID: id, IsSilent: true}
 	}
 	return processLink{ID: id, Text: serviceOf(p)}
 }

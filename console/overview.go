@@ -57,7 +57,7 @@ type processLink struct {
 // linkTo returns the link to a process, with what the process says of itself.
 func (l *lists) linkTo(id string) processLink {
 	text, found := l.services[id]
-	return processLink{ID: id, Text: text, IsSilent: !found && len(l.services) > 0}
+	return processLink{ID: id, Text: text, IsSilent: !found && id != "" && !l.processes.Truncated}
 }
 
 // linkToHolder returns the link to the process that has a lease, or says why no process has it.
