@@ -254,12 +254,27 @@ func TestAnAddressDoesNotSayWhatWasDone(t *testing.T) {
 func TestNoFormEndsTheLeaseOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Reuse(t).Client(t)
-	s := newSite(t, rdb)
+	s, locks := newSite(t, rdb), newLocker(t, rdb)
 	if err := rdb.Set(t.Context(), "reqlock:theirs", "x", time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if a := get(t, s, "?lock="+s.lock(t, "theirs").Key.String()); strings.Contains(a.text(), "You act as") || !strings.Contains(a.text(), "another program") {
-		t.Error(a.text())
+	running, record := must(locks.Begin(t.Context(), "running", nil))(t), s.unknown(t, locks, "damaged")
+	theirs, attempt, damaged := s.lock(t, "theirs").Key.String(), s.lock(t, "running").Key.String(), record.Key.String()
+	get(t, s, "?attempt="+damaged).want(t, http.StatusOK)
+	if err := rdb.HDel(t.Context(), "{reqlock:i:damaged}:r", "f").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for query, text := range map[string]string{"?lock=" + theirs: "another program", "?lock=" + attempt: "of an idempotent request", "?attempt=" + attempt: "State running"} {
+		a := get(t, s, query)
+		a.want(t, http.StatusOK, text)
+		if strings.Contains(a.text(), "You act as") {
+			t.Errorf("%s: the page has a form: %s", query, a.text())
+		}
+	}
+	get(t, s, "?attempt="+damaged).want(t, http.StatusOK, "State damaged", "You act as")
+	get(t, s, "?process="+processOf(running.Lease())).want(t, http.StatusOK, "silent", "Locks that it holds", attempt)
+	if err := running.Abort(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
