@@ -62,7 +62,7 @@ func TestPagesShowWhoHoldsAndWhoWaits(t *testing.T) {
 		"": {
 			"Locks held 5", "Waiting 4 requests, for 2 locks", "Longest hold 2 h", "Unknown outcomes 1", "Processes 2 registered",
 			"The last minute Locks held: 5 Waiting: 4 Unknown outcomes: 1",
-			attempt, me + " 1", lock + " account " + me + " 2 h 0 min 1 process 4 requests", shared + " account 2 of 3 permits ", them + " 2 h 0 min – ", "“–” is not known",
+			attempt, me + " 1", lock + " account " + me + " 2 h 0 min 1 process 4 requests", shared + " account 2 of 3 permits ", " 2 h 0 min – ", "“–” is not known",
 		},
 		"?q=" + lock[:5]:                {lock, "1 of 5 match"},
 		"?q=withdrawal":                 {shared, "1 of 5 match"},
