@@ -72,11 +72,11 @@ func (c *Console) showAttempt(w http.ResponseWriter, r *http.Request, digest str
 	key, known := c.board.key(ctx, digest)
 	v, _ := c.board.see()
 	if !known {
-		c.unknownKey(w, r, v, a)
+		c.unknownKey(w, r, v)
 		return
 	}
 	record, err := c.readRecord(ctx, key)
-	page := &attemptPage{frame: frame{Title: "Request " + digest, Nav: "outcomes", Polls: true, Notice: noticeOf(a.did), Alert: a.alert}, Record: record, Digest: digest, Reason: a.reason}
+	page := &attemptPage{frame: frame{Title: "Request " + digest, Nav: "outcomes", Polls: true, Alert: a.alert}, Record: record, Digest: digest, Reason: a.reason}
 	page.DataAt = time.Now()
 	switch {
 	case errors.Is(err, core.ErrNotFound):

@@ -45,16 +45,6 @@ type answer struct {
 	sent   ActionKind // the form with that reason
 }
 
-// noticeOf says what an action has done: the name of an action, or a resolution.
-func noticeOf(did string) string {
-	return map[string]string{
-		"revoke":    "The lease is revoked. The next holder gets the lock when the lease would have ended.",
-		"hand_over": "The lease has ended.",
-		"done":      "The request is resolved as done. Copies do not run.",
-		"not_done":  "The request is resolved as not done. The next copy runs.",
-	}[did]
-}
-
 type lockPage struct {
 	frame
 	inspect.Lock
@@ -80,7 +70,7 @@ func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string
 	key, known := c.board.key(ctx, digest)
 	v, _ := c.board.see()
 	if !known {
-		c.unknownKey(w, r, v, a)
+		c.unknownKey(w, r, v)
 		return
 	}
 	lock, err := c.readLock(ctx, key)
@@ -227,18 +217,16 @@ func (c *Console) readLock(ctx context.Context, key inspect.Key) (inspect.Lock, 
 	return inspect.Lock{}, inspect.ErrNotFound
 }
 
-// unknownKey says that no list has a key with the digest of the address. After an action of another
-// Console, the page also says what was done.
-func (c *Console) unknownKey(w http.ResponseWriter, r *http.Request, v view, a answer) {
-	page, status := &problemPage{frame: frame{Title: "Not Found", Notice: noticeOf(a.did)}}, http.StatusNotFound
+// unknownKey says that no list has a key with the digest of the address.
+func (c *Console) unknownKey(w http.ResponseWriter, r *http.Request, v view) {
 	switch {
 	case v.lists == nil:
-		page.Title, status = "No data yet", http.StatusServiceUnavailable
+		page := &problemPage{frame: frame{Title: "No data yet"}}
 		page.showState(v)
+		c.render(w, r, http.StatusServiceUnavailable, "problem", page)
 	case v.lists.locks.Truncated || v.lists.unknown.Truncated:
-		page.Text = "No list has this digest, but the lists are not complete. Find the key or its digest with the field at the top: it looks through all keys."
+		c.problem(w, r, http.StatusNotFound, "No list has this digest, but the lists are not complete. Find the key or its digest with the field at the top: it looks through all keys.")
 	default:
-		page.Text = "Nobody holds a lock with this digest, and no unknown outcome has it. To see how a request has ended, find its key with the field at the top."
+		c.problem(w, r, http.StatusNotFound, "Nobody holds a lock with this digest, and no unknown outcome has it. To see how a request has ended, find its key with the field at the top.")
 	}
-	c.render(w, r, status, "problem", page)
 }

@@ -17,27 +17,6 @@ import (
 
 const script = "<script>alert(1)</script>"
 
-// After a process has taken the key again, its record has the hold before that for up to 10 s.
-func TestAHoldIsThatOfOneLease(t *testing.T) {
-	t.Parallel()
-	rdb := redistest.Reuse(t).Client(t)
-	s, locks := newSite(t, rdb), newLocker(t, rdb)
-	lease := must(locks.Lock(t.Context(), "k"))(t)
-	lock := s.lock(t, "k").Key.String()
-	register(t, rdb, processOf(lease), "payments", []string{lock}, nil)
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	must(locks.Lock(t.Context(), "k"))(t)
-	for _, query := range []string{"", "?lock=" + lock} {
-		a := get(t, s, query)
-		a.want(t, http.StatusOK, "payments on pod-7")
-		if text := a.text(); strings.Contains(text, "2 h") {
-			t.Errorf("%s: %s", query, text)
-		}
-	}
-}
-
 // One process holds a lock, and another one waits for it. They share permits. The outcome of a payment is
 // unknown. Other programs have keys with odd types and values.
 func TestPagesShowWhoHoldsAndWhoWaits(t *testing.T) {
