@@ -48,7 +48,7 @@ type lists struct {
 	holds     map[inspect.LeaseID]use
 	waits     map[string]use         // by digest
 	keys      map[string]inspect.Key // by digest
-	services  map[string]string      // by the id of a process
+	links     map[string]processLink // by the id of a process
 }
 
 // A use is what a process says about a key that it holds or waits for.
@@ -120,7 +120,7 @@ func (b *board) scan(ctx context.Context) {
 
 // read reads the lists from Redis.
 func (b *board) read(ctx context.Context) (*lists, error) {
-	l := &lists{holds: make(map[inspect.LeaseID]use), waits: make(map[string]use), keys: make(map[string]inspect.Key), services: make(map[string]string)}
+	l := &lists{holds: make(map[inspect.LeaseID]use), waits: make(map[string]use), keys: make(map[string]inspect.Key), links: make(map[string]processLink)}
 	var locks inspect.Page
 	err := b.list(ctx, func(ctx context.Context) (_ inspect.Scan, err error) {
 		l.processes, err = b.inspector.Processes(ctx)
@@ -162,7 +162,7 @@ func (b *board) list(ctx context.Context, read func(context.Context) (inspect.Sc
 func (l *lists) arrange(page inspect.Page) {
 	l.locks = page.Scan
 	for _, p := range l.processes.Processes {
-		l.services[p.ID] = serviceOf(p)
+		l.links[p.ID] = linkToProcess(p.ID, p, true)
 		for _, h := range p.Holds {
 			if h.Lease != "" {
 				l.holds[h.Lease] = use{h.Name, h.Caller, h.For, 1}

@@ -194,7 +194,7 @@ func linkToProcess(id string, p inspect.Process, found bool) processLink {
 	if !found {
 		return processLink{ID: id, IsSilent: true}
 	}
-	return processLink{ID: id, Text: serviceOf(p)}
+	return processLink{ID: id, Text: serviceOf(p), IsSilent: p.Silent()}
 }
 
 // serviceOf says in words which process it is.

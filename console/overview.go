@@ -56,8 +56,10 @@ type processLink struct {
 
 // linkTo returns the link to a process, with what the process says of itself.
 func (l *lists) linkTo(id string) processLink {
-	text, found := l.services[id]
-	return processLink{ID: id, Text: text, IsSilent: !found && id != "" && !l.processes.Truncated}
+	if link, found := l.links[id]; found {
+		return link
+	}
+	return processLink{ID: id, IsSilent: id != "" && !l.processes.Truncated}
 }
 
 // linkToHolder returns the link to the process that has a lease, or says why no process has it.
@@ -84,17 +86,18 @@ func textOf(kind inspect.HolderKind) string {
 
 // A summary has the numbers at the top of the overview.
 type summary struct {
-	Held, Unknown, Processes int
-	Waiting, Requests        int // processes and their requests
-	Wanted                   int // the locks for which they wait
-	Longest                  time.Duration
-	LongestDigest            string
-	LongestName              string
+	Held, Unknown     int
+	Processes, Silent int // that are registered; Processes without the silent ones
+	Waiting, Requests int // processes and their requests
+	Wanted            int // the locks for which they wait
+	Longest           time.Duration
+	LongestDigest     string
+	LongestName       string
 }
 
 // sum returns the summary of the lists.
 func (l *lists) sum() summary {
-	s := summary{Held: len(l.rows), Unknown: len(l.unknown.Records), Processes: len(l.processes.Processes)}
+	s := summary{Held: len(l.rows), Unknown: len(l.unknown.Records)}
 	for _, row := range l.rows {
 		if s.Waiting += row.Waiting; row.Waiting > 0 {
 			s.Wanted++
@@ -104,6 +107,11 @@ func (l *lists) sum() summary {
 		}
 	}
 	for _, p := range l.processes.Processes {
+		if p.Silent() {
+			s.Silent++
+			continue
+		}
+		s.Processes++
 		s.Requests += p.Waiting
 	}
 	return s
@@ -184,7 +192,7 @@ func (l *lists) matches(row lockRow, query string) bool {
 	query = strings.ToLower(query)
 	return strings.HasPrefix(row.Digest, query) || strings.Contains(strings.ToLower(row.Name), query) ||
 		slices.ContainsFunc(row.Holders, func(h inspect.Holder) bool {
-			return h.Process != "" && (strings.HasPrefix(h.Process, query) || strings.Contains(strings.ToLower(l.services[h.Process]), query))
+			return h.Process != "" && (strings.HasPrefix(h.Process, query) || strings.Contains(strings.ToLower(l.links[h.Process].Text), query))
 		})
 }
 

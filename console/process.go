@@ -38,8 +38,8 @@ type processPage struct {
 	frame
 	inspect.Process
 
-	IsSilent bool
-	Others   []lockRow // the locks that it holds, as the last list has them, if the process is silent
+	IsSilent bool      // there is no record
+	Others   []lockRow // the locks that it holds, as the last list has them, if it is silent
 }
 
 // processID matches the id of a process.
@@ -68,7 +68,7 @@ func (c *Console) showProcess(w http.ResponseWriter, r *http.Request, id string)
 	}
 	page.Process = process
 	page.ID = id
-	if page.IsSilent && v.lists != nil {
+	if (page.IsSilent || process.Silent()) && v.lists != nil {
 		for _, row := range v.lists.rows {
 			if len(page.Others) < maxRows && slices.ContainsFunc(row.Holders, func(h inspect.Holder) bool { return h.Process == id }) {
 				page.Others = append(page.Others, c.now(row, v.lists))

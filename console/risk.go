@@ -1,10 +1,6 @@
 package console
 
-import (
-	"time"
-
-	"github.com/reqlock/reqlock/inspect"
-)
+import "github.com/reqlock/reqlock/inspect"
 
 // heardOf says when a process was last heard of, and whether that is so recent that it is alive. found is
 // whether the process has a record.
@@ -14,16 +10,12 @@ func heardOf(p inspect.Process, found bool) (text string, isAlive bool) {
 		return "is silent: it has no record", false
 	case p.Age < 0:
 		return "has a record of an unknown age", false
-	case p.Age >= silentAfter:
+	case p.Silent():
 		return "is silent for " + lasted(p.Age), false
 	default:
 		return "wrote its record " + lasted(p.Age) + " ago", true
 	}
 }
-
-// silentAfter is the age of a record from which on its process is silent: three times as long as it takes
-// to the next one.
-const silentAfter = 30 * time.Second
 
 // riskOf says what happens if the lease is freed at once, as far as that is known.
 func riskOf(h inspect.Holder, p inspect.Process, found bool) string {
