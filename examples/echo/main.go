@@ -46,7 +46,7 @@ func run(ctx context.Context, out io.Writer, addr, redisURL string, b *bank) err
 	if err != nil {
 		return err
 	}
-	e := routes(locks, b) //nolint:contextcheck // a request brings its own
+	e := routes(locks, b)
 	e.HideBanner, e.HidePort = true, true
 	e.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
