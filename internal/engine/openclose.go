@@ -26,14 +26,17 @@ func (e *Engine) awaitWork(ctx context.Context) error {
 }
 
 // endOpen ends all open commits, and lets no more begin. The caller of Close observes that: the
-// process may end soon. Unless atOnce, a commit that is being sent ends with the result.
+// process may end soon. Unless atOnce, a commit that is being sent ends with the result. No answer
+// is sealed any more.
 func (e *Engine) endOpen(atOnce bool) {
 	e.open.over.Store(true)
 	var after callbacks
 	e.eachOpen(func(c *openCommit) {
 		if c.last = true; atOnce || !c.sending {
 			c.end(c.fault, &after)
+			return
 		}
+		c.endSeal()
 	})
 	e.observeAll(after.events)
 }

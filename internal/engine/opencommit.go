@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -35,8 +36,9 @@ type openCommit struct {
 	last    bool // it is not sent again
 	ended   bool // the queue does not have it any more
 
-	unsealed *unsealed // nil: the request can be sent
-	sealed   []byte    // the sealed answer; only the send that is under way uses it
+	unsealed *unsealed          // nil: the request can be sent
+	sealed   []byte             // the sealed answer; only the send that is under way uses it
+	stopSeal context.CancelFunc // nil: no seal has begun
 }
 
 // size is how much the commit counts towards Config.MaxOpenBytes.

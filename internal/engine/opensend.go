@@ -90,6 +90,7 @@ func (c *openCommit) end(err error, after *callbacks) {
 	}
 	*at, c.ended = c.next, true
 	c.timer.Stop()
+	c.endSeal()
 	e.open.remove(c.size())
 	c.event.Held, c.event.Err = time.Since(c.granted), err
 	e.report(c.event, after)

@@ -37,15 +37,44 @@ func (h *Hold) notSealed() *unsealed {
 func (c *openCommit) sendSealed() {
 	r := c.request
 	if c.unsealed != nil && c.sealed == nil {
-		sealed, err := c.unsealed.seal(context.Background())
-		if err != nil {
-			c.onResult(store.ReleaseResult{}, sealFault(err))
+		if err := c.seal(); err != nil {
+			c.onResult(store.ReleaseResult{}, err)
 			return
 		}
-		c.sealed = sealed
 	}
 	if c.sealed != nil {
 		r.Record = c.sealed
 	}
 	c.queue.engine.store.Release(r, c.onResult)
+}
+
+// seal seals the answer, until the commit or Close ends. The error is the fault of the commit.
+func (c *openCommit) seal() error {
+	mu := &c.queue.shard.mu
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	mu.Lock()
+	c.stopSeal = stop
+	if c.ended || c.last {
+		stop()
+	}
+	mu.Unlock()
+	sealed, err := c.unsealed.seal(ctx)
+	mu.Lock()
+	defer mu.Unlock()
+	switch {
+	case c.ended, err != nil && ctx.Err() != nil:
+		return c.fault
+	case err != nil:
+		return sealFault(err)
+	}
+	c.sealed = sealed
+	return nil
+}
+
+// endSeal ends the seal that is under way, for a caller with the mutex.
+func (c *openCommit) endSeal() {
+	if c.stopSeal != nil {
+		c.stopSeal()
+	}
 }

@@ -73,3 +73,50 @@ func TestAnswerThatIsNotSealed(t *testing.T) {
 		})
 	}
 }
+
+// A seal that takes long does not delay Close: its context ends, and the commit with it. Nothing is sent after that.
+func TestCloseDoesNotWaitForASeal(t *testing.T) {
+	t.Parallel()
+	for name, limited := range map[string]bool{"Close with a deadline": true, "Close without one": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p, failed := newProcesses(1), errors.New("no key")
+				h := hold(t, p.engines[0], attempt("f", 0))
+				seal := func(ctx context.Context) ([]byte, error) {
+					select {
+					case <-ctx.Done():
+					case <-time.After(time.Minute):
+					}
+					if limited { // the result has crossed the end
+						return []byte("sealed"), nil
+					}
+					return nil, ctx.Err()
+				}
+				if _, err := h.EndUnsealed(t.Context(), []byte("answer"), seal, failed); !errors.Is(err, failed) {
+					t.Errorf("EndUnsealed: %v", err)
+				}
+				time.Sleep(maxOpenPause)
+				ctx := t.Context()
+				if limited {
+					until, cancel := context.WithTimeout(ctx, time.Second)
+					defer cancel()
+					ctx = until
+				}
+				begun := time.Now()
+				_ = p.engines[0].Close(ctx)
+				if took := time.Since(begun); took > commitTimeout {
+					t.Errorf("Close took %v", took)
+				}
+				time.Sleep(2 * time.Minute)
+				if sent := p.stores[0].begunCount("commit"); sent > 0 {
+					t.Errorf("sent %d times", sent)
+				}
+				if unknown := len(p.events[0].of(OutcomeUnknown)); unknown != 2 { // of the try before, and of Close
+					t.Errorf("%d unknown outcomes", unknown)
+				}
+				p.checkIdle(t)
+			})
+		})
+	}
+}
