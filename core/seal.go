@@ -23,6 +23,9 @@ func (s *settings) seal(ctx context.Context, answer, binding []byte) ([]byte, er
 		if m.keyID, m.sealed, err = s.sealer.Seal(ctx, padded, binding); err == nil {
 			err = checkKeyID(m.keyID)
 		}
+		if err == nil && len(m.sealed) == 0 {
+			err = errNothingSealed
+		}
 		return m, err
 	})
 	if err != nil {
@@ -107,6 +110,7 @@ func limited[T any](ctx context.Context, limit time.Duration, call func(context.
 }
 
 var (
-	errNoSealer    error = &narrower{"this process has no WithSealer", ErrUnreplayable}
-	errSealerEnded       = errors.New("the Sealer ended its goroutine")
+	errNoSealer      error = &narrower{"this process has no WithSealer", ErrUnreplayable}
+	errSealerEnded         = errors.New("the Sealer ended its goroutine")
+	errNothingSealed       = errors.New("the Sealer returned nothing")
 )

@@ -21,11 +21,12 @@ type service struct {
 	disturbed atomic.Pointer[disturbance]
 }
 
-// A disturbance is a function that the methods of a service call first, and an id of a key in place of that
-// of Seal.
+// A disturbance is a function that the methods of a service call first, an id of a key in place of that
+// of Seal, and whether Seal returns no bytes.
 type disturbance struct {
-	first func(ctx context.Context) error
-	keyID string
+	first   func(ctx context.Context) error
+	keyID   string
+	nothing bool
 }
 
 // disturb lets the methods call a function first; nil is none.
@@ -48,6 +49,9 @@ func (s *service) Seal(ctx context.Context, answer, binding []byte) (string, []b
 	id, sealed, err := s.AESSealer.Seal(ctx, answer, binding)
 	if d := s.disturbed.Load(); d != nil && d.keyID != "" {
 		id = d.keyID
+	}
+	if d := s.disturbed.Load(); d != nil && d.nothing {
+		sealed = nil
 	}
 	return id, sealed, err
 }
@@ -79,6 +83,8 @@ func TestSealerFails(t *testing.T) {
 		want string
 	}{
 		"an error":           {disturbance{first: func(context.Context) error { return errors.New("no key") }}, 0, "no key"},
+		"one of reqlock":     {disturbance{first: func(context.Context) error { return fmt.Errorf("no key: %w", core.ErrUnreplayable) }}, 0, "no key"},
+		"no bytes":           {disturbance{nothing: true}, 0, "returned nothing"},
 		"a panic":            {disturbance{first: func(context.Context) error { panic(text) }}, 0, "panicked"},
 		"a Goexit":           {disturbance{first: func(context.Context) error { runtime.Goexit(); return nil }}, 0, "ended its goroutine"},
 		"a long id":          {disturbance{keyID: strings.Repeat("k", 256)}, 0, "1 to 255 bytes"},
@@ -149,6 +155,8 @@ func TestRefusalOfAnAnswerThatDoesNotOpen(t *testing.T) {
 	}{
 		"no key any more": {func(context.Context) error { return fmt.Errorf("%w: deleted", core.ErrUnreplayable) }, core.ErrUnreplayable, "completed_unreplayable", false},
 		"a timeout":       {func(context.Context) error { return context.DeadlineExceeded }, core.ErrUnavailable, "unavailable", true},
+		"one of reqlock":  {func(context.Context) error { return &core.Error{Kind: core.ErrBusy} }, core.ErrUnavailable, "unavailable", true},
+		"the end of one":  {func(context.Context) error { return core.ErrClosed }, core.ErrUnavailable, "unavailable", true},
 		"too slow":        {func(context.Context) error { time.Sleep(time.Minute); return nil }, core.ErrUnavailable, "unavailable", true},
 		"a panic":         {func(context.Context) error { panic("answer") }, core.ErrUnavailable, "unavailable", true},
 	} {

@@ -16,13 +16,14 @@ import (
 // that somebody moved to another record does not open.
 //
 // ctx has the values of the request's context, except for a commit that goes on (see Attempt.Commit), and
-// ends after the time of WithSealTimeout. reqlock does not wait longer, also if the method does. The text of an error gets into events and logs, so it must
-// contain neither the answer nor a key. A panic counts as an error.
+// ends after the time of WithSealTimeout. reqlock does not wait longer, but a method that ignores the end
+// of ctx keeps its goroutine, and each further call gets another one. The text of an error gets into events
+// and logs, so it must contain neither the answer nor a key. A panic counts as an error.
 //
 // The methods must be safe for concurrent use, and must not change their arguments.
 type Sealer interface {
 	// Seal encrypts an answer, and returns the id of the key, of 1 to 255 bytes. An error counts as a
-	// commit that failed: see Attempt.Commit.
+	// commit that failed, and so do no bytes: see Attempt.Commit.
 	Seal(ctx context.Context, answer, binding []byte) (keyID string, sealed []byte, err error)
 	// Open returns the answer that Seal has encrypted. If the key id is not known, or the
 	// authentication fails, so that another try does not help, the error is or wraps ErrUnreplayable,
@@ -41,9 +42,11 @@ func (e *sealFailure) Error() string { return e.err.Error() }
 func (e *sealFailure) Unwrap() error { return e.err }
 
 // newSealFailure returns the failure of a method of a Sealer. It never unwraps to an error of package
-// context, because such an error would say that the context of the caller has ended.
+// context, because such an error would say that the context of the caller has ended, nor to one of this
+// package, whose refusal the request would get.
 func newSealFailure(method string, err error) *sealFailure {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	_, isRefusal := answerTo(err)
+	if isRefusal || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		err = errors.New(err.Error())
 	}
 	return &sealFailure{fmt.Errorf("%s: %w", method, err)}
