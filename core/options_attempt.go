@@ -70,7 +70,7 @@ func WithClientCancel(on bool) Option {
 
 // WithoutAnswer stores no answer of an idempotent request: off if not set. What would store one, also
 // EndCommit and Attempt.Commit, does what EndDone does: the request is done, and later requests with its key get
-// ErrUnreplayable. Take it for answers that show a secret once. Middlewares that only lock refuse the
+// ErrUnreplayable. Resolve refuses Answered, on a Locker with the option. Take it for answers that show a secret once. Middlewares that only lock refuse the
 // option.
 func WithoutAnswer() Option {
 	return ofAttempts("WithoutAnswer", func(s *settings) error {

@@ -66,7 +66,7 @@ func Answered(answer Answer) Resolution { return Resolution{answered, answer} }
 // Otherwise the error is one of Lock's other kinds. If it is unknown whether the resolution has
 // taken effect, the error is ErrUnavailable and its text says so: call ReadRecord. If ctx ended
 // before Redis replied, the error is also ctx's error. A zero Resolution, Answer or AttemptID, and an answer of more than
-// WithMaxAnswer bytes, are other errors. On a Locker of NewQuorum the error is
+// WithMaxAnswer bytes or with WithoutAnswer, are other errors. On a Locker of NewQuorum the error is
 // errors.ErrUnsupported.
 func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution, seen AttemptID) error {
 	if !l.backend.keepsRecords() {
@@ -121,6 +121,8 @@ func (l *Locker) resolveRequest(key string, resolution Resolution, seen AttemptI
 		r.Resolution, r.Record = engine.ResolveAnswered, []byte(resolution.answer.bytes)
 		if size := len(r.Record); size == 0 {
 			return r, errors.New("reqlock: Resolve: the answer is empty: make it with NewAnswer of the route's adapter")
+		} else if l.settings.withoutAnswer {
+			return r, errors.New("reqlock: Resolve: the locker stores no answers, because of WithoutAnswer: use Done")
 		} else if size > l.settings.maxAnswer {
 			return r, fmt.Errorf("reqlock: Resolve: the answer has %d bytes, more than the %d of WithMaxAnswer: use Done", size, l.settings.maxAnswer)
 		}

@@ -191,6 +191,7 @@ func TestResolveNamesTheWrongArgument(t *testing.T) {
 		"seen is empty":                                   locks.Resolve(t.Context(), "k", core.Done(), core.AttemptID{}),
 		"the answer is empty":                             locks.Resolve(t.Context(), "k", core.Answered(core.Answer{}), seen),
 		"bytes, more than the 20 of WithMaxAnswer: use D": locks.Resolve(t.Context(), "k", core.Answered(anAnswer(t, strings.Repeat("x", 20))), seen),
+		"because of WithoutAnswer: use Done":              locks.With(core.WithoutAnswer()).Resolve(t.Context(), "k", core.Answered(anAnswer(t, "x")), seen),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), "reqlock: Resolve: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
