@@ -159,7 +159,8 @@ func (a *Attempt) Lease() *Lease { return a.lease }
 
 // Commit ends the attempt: the request is done, with this answer. Later requests with the key
 // get the answer, for the time of WithRetention. An answer of more than WithMaxAnswer bytes is
-// not stored; then Commit does what Done does. So it does with WithoutAnswer.
+// not stored; then Commit does what Done does. So it does with WithoutAnswer. An answer that begins with
+// "\x00sealed" counts as a sealed one: without WithSealer, copies get ErrUnreplayable.
 //
 // With WithSealer, Commit seals the answer first, also if ctx ends, for at most the time of
 // WithSealTimeout. If that fails, it is as if Redis had not accepted the answer, without a retry before

@@ -18,8 +18,9 @@ import (
 //   - An answer that was stored without a Sealer is replayed as it is, so that processes with and
 //     without the option can run side by side. A process without it cannot open sealed answers.
 //
-// In no case does the request run again. A nil sealer is an error. Middlewares that only lock refuse
-// the option.
+// A request whose answer does not open does not run again. One whose answer was not sealed is a request
+// whose commit failed: with WithRerunUnknown another process may run it. A nil sealer is an error. Middlewares
+// that only lock refuse the option.
 func WithSealer(sealer Sealer) Option {
 	return ofAttempts("WithSealer", func(s *settings) error {
 		local, isLocal := sealer.(*AESSealer)
