@@ -59,6 +59,11 @@ func detach(ctx context.Context) (*LeaseSet, error) {
 	if requestContext(ctx) != nil {
 		return nil, errDetachHidden
 	}
+	if lease, found := leaseOf(ctx); found {
+		lease = lease.outermost()
+		lease.locker.detaching.Lock()
+		defer lease.locker.detaching.Unlock()
+	}
 	held, err := detachable(ctx)
 	if err != nil {
 		return nil, err
@@ -68,7 +73,7 @@ func detach(ctx context.Context) (*LeaseSet, error) {
 		detached := lease.detach(s)
 		switch {
 		case detached != nil:
-		case i == 0: // as in each other call of Detach with this lease, so only one call gets further
+		case i == 0: // nothing is taken
 			_, err := lease.checkDetach()
 			return nil, err
 		default: // the lease has ended at this moment, and so has its context
@@ -105,6 +110,15 @@ func detachable(ctx context.Context) (held []*Lease, err error) {
 		return again
 	})
 	return held, err
+}
+
+// outermost returns the outermost lease around the lease. All calls of Detach that could take the lease
+// find the same one.
+func (l *Lease) outermost() *Lease {
+	for l.parent != nil {
+		l = l.parent
+	}
+	return l
 }
 
 // checkDetach returns why Detach cannot take the lease, and whether the lease has ended.

@@ -27,6 +27,8 @@ type Locker struct {
 	settings settings
 	checks   *checks   // shared by all views
 	warned   *sync.Map // the subjects of warn, for all views
+	// detaching lets one call of Detach at a time take its locks, for all views.
+	detaching *sync.Mutex
 
 	registration *registration    // shared by all views
 	beater       *registry.Beater // nil without WithInstance
@@ -98,7 +100,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 
 // newLocker returns a Locker of these clients.
 func newLocker(b backend, e *engine.Engine, s settings, clients ...redis.UniversalClient) *Locker {
-	l := &Locker{backend: b, engine: e, settings: s, checks: new(checks), warned: new(sync.Map), registration: new(registration)}
+	l := &Locker{
+		backend: b, engine: e, settings: s, checks: new(checks), warned: new(sync.Map), detaching: new(sync.Mutex),
+		registration: new(registration),
+	}
 	l.beater = l.newBeater(b.servers())
 	l.register(clients)
 	return l
