@@ -119,6 +119,7 @@ func TestDetachRefuses(t *testing.T) {
 			if work != nil || err == nil || kind != nil && !errors.Is(err, kind) || kind == nil && err.Error() != text {
 				t.Errorf("got %v, %v", work, err)
 			}
+			noError(t, work.Release(ctx)) // of a work that should not be
 		}
 	}
 	detached := func(f func(ctx context.Context, work *core.LeaseSet)) func(context.Context) {
@@ -156,7 +157,9 @@ func TestDetachRefuses(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t.Context())
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			run(ctx)
 			for _, key := range []string{"a", "b"} {
 				if !isFree(t, locks, key) {
 					t.Errorf("%q is held", key)
