@@ -85,7 +85,7 @@ func TestTheProgramShowsABusyBank(t *testing.T) {
 		t.Fatal("the page has no form")
 	}
 	page := ask(t, client, address+found, url.Values{"attempt": {attempt[1]}, "resolution": {"done"}, "reason": {"a test"}})
-	if !strings.Contains(page, "The request is resolved as done.") {
+	if !strings.Contains(page, "The request is done.") {
 		t.Error(page)
 	}
 	interrupt()
