@@ -14,7 +14,7 @@ func TestKeysOfAMovedSlotAreFound(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	for _, node := range cluster.Nodes() {
-		node.Grant(rights...)
+		node.Grant(append(redistest.PrefixRights("{app}:"), rights...)...)
 	}
 	tag := inspect.WithPrefix("{app}:")
 	locks := newLocker(t, cluster.Client(t), core.WithPrefix("{app}:"), core.WithTTL(time.Minute))
