@@ -150,10 +150,11 @@ func TestUncomparableError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEcho()
-			e.GET("/", ok, echolock.Middleware(locks.Locker, core.KeyOf(func(echo.Context) (string, error) {
-				return "", manyErrors{core.ErrInvalidKey}
+			e.GET("/", ok, echolock.Middleware(locks.Locker, core.KeyOf(func(c echo.Context) (string, error) {
+				_, err := echolock.Header("X-No").Read(c)
+				return "", manyErrors{err} // which has a description
 			}), echolock.WithErrorHandler(handle)))
-			adaptertest.WantProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "invalid_key")
+			adaptertest.WantProblem(t, serve(e, newRequest(t, http.MethodGet, "/", "")), http.StatusBadRequest, "no_key")
 		})
 	}
 }
