@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/reqlock/reqlock/internal/bridge"
 )
@@ -19,12 +20,13 @@ func (e *requestError) Error() string { return e.err.Error() }
 
 func (e *requestError) Unwrap() error { return e.err }
 
-// ofRequest adds what RefusalOf needs to the error of a request, unless it is nil or ErrSkip.
+// ofRequest adds what RefusalOf needs to the error of a request, unless it is nil or ErrSkip. The result
+// can be compared: an adapter asks whether an error handler has returned the same error.
 func (l *Locker) ofRequest(err error, isAttempt bool) error {
 	set := &l.settings.requests
 	switch {
 	case err == nil, errors.Is(err, ErrSkip):
-	case isAttempt && !isOfAttempt(err), set.ProblemType != "" && requestsOf(err) == nil:
+	case isAttempt && !isOfAttempt(err), set.ProblemType != "" && requestsOf(err) == nil, !reflect.ValueOf(err).Comparable():
 		return &requestError{err, set, isAttempt}
 	}
 	return err
