@@ -185,6 +185,16 @@ var answers = map[string]struct {
 		reply: func(context.Context) (transferReply, error) { return nil, errors.New("broken") },
 		want:  "broken",
 	},
+	"a nil error, stored on purpose": {
+		opts:  []core.Option{connectlock.WithStored(func(connect.Code) bool { return true })},
+		reply: func(context.Context) (transferReply, error) { return nil, (*connect.Error)(nil) },
+		want:  "unknown",
+	},
+	"a client that Connect finds gone, stored on purpose": {
+		opts:  []core.Option{connectlock.WithStored(func(c connect.Code) bool { return c == connect.CodeCanceled })},
+		reply: func(context.Context) (transferReply, error) { return nil, errors.New("http2: stream closed") },
+		want:  "stream closed",
+	},
 	"the end of a context, stored on purpose": {
 		opts: []core.Option{connectlock.WithStored(func(c connect.Code) bool { return c == connect.CodeDeadlineExceeded })},
 		reply: func(context.Context) (transferReply, error) {
