@@ -129,13 +129,14 @@ func answerOf(reply connect.AnyResponse, err error, beside side) (a adapter.RPCA
 func sent(err error) *connect.Error {
 	var own *connect.Error
 	switch {
-	case errors.As(err, &own):
+	case errors.As(err, &own) && own != nil:
 		return own
 	case errors.Is(err, context.Canceled):
 		return connect.NewError(connect.CodeCanceled, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return connect.NewError(connect.CodeDeadlineExceeded, err)
-	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET): // Connect takes it for the client's connection
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET), // Connect takes it for the client's connection
+		err.Error() == "client disconnected", err.Error() == "http2: stream closed": // as HTTP/2 says it
 		return connect.NewError(connect.CodeCanceled, err)
 	}
 	return connect.NewError(connect.CodeUnknown, err)

@@ -144,7 +144,8 @@ func WithUnknown(unknown func(f Failure) bool) core.Option {
 // not stored frees the key, so that the next call with the key runs. Exception: the answers of
 // WithUnknown, which is asked first. The default stores successes, INVALID_ARGUMENT, NOT_FOUND,
 // ALREADY_EXISTS, FAILED_PRECONDITION, OUT_OF_RANGE and UNIMPLEMENTED. The code is the one that is
-// sent: an error without one is UNKNOWN, and the end of a context is CANCELED or DEADLINE_EXCEEDED.
+// sent: an error without one is UNKNOWN, and the end of a context or of a connection is CANCELED or
+// DEADLINE_EXCEEDED.
 //
 // A refusal by an interceptor of this package behind this one, with which the call ends, is not
 // stored. A handler can decide otherwise, see core.Attempt.Decide. stored must be safe for concurrent
