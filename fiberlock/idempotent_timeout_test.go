@@ -73,9 +73,14 @@ func TestTheAnswerOfATimeoutIsKept(t *testing.T) {
 		end        func() error // nil: the handler does not run
 	}{
 		"an unknown outcome": {fiberlock.Idempotent(locks.Locker, byKey), func() error { return nil }},
-		"a panic":            {fiberlock.Idempotent(locks.Locker, fiberlock.Literal("panic")), func() error { panic("crash") }},
-		"a lost lock":        {fiberlock.Middleware(locks.Locker, byKey), func() error { return core.ErrLost }},
-		"a refusal":          {fiberlock.Middleware(locks.Locker, literal), nil},
+		"a panic": {fiberlock.Idempotent(locks.Locker, fiberlock.Literal("panic"), core.WithUnknown(func(f core.Failure) bool {
+			if f.Status != 0 {
+				t.Errorf("the status of the timeout, %d, is that of the handler", f.Status)
+			}
+			return true
+		})), func() error { panic("crash") }},
+		"a lost lock": {fiberlock.Middleware(locks.Locker, byKey), func() error { return core.ErrLost }},
+		"a refusal":   {fiberlock.Middleware(locks.Locker, literal), nil},
 	} {
 		app := fiber.New()
 		app.Post("/", func(c fiber.Ctx) error {
