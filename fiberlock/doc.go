@@ -35,8 +35,8 @@
 //
 // The key is the whole name of the lock: account 42 and user 42 have the same lock.
 // Key.Named keeps them apart. If a function of core.KeyOf returns an *fiber.Error,
-// such as fiber.ErrUnauthorized, the application's ErrorHandler answers with it. A middleware copies each
-// key, because Fiber uses the memory of a request again. See [keys].
+// such as fiber.ErrUnauthorized, the application's ErrorHandler answers with it. No middleware keeps the
+// memory of a key, because Fiber uses that of a request again. See [keys].
 //
 // # Where to put it
 //

@@ -127,7 +127,7 @@ func run(c fiber.Ctx, entry adapter.Entry, exchange *adapter.Exchange) (left, re
 		returned := false
 		defer func() {
 			setContext(outer, c)
-			if !returned && hasAnswer(c) {
+			if !returned && !c.IsAbandoned() && hasAnswer(c) {
 				exchange.SetStatus(c.Response().StatusCode())
 			}
 		}()

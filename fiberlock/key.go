@@ -17,9 +17,9 @@ import (
 //
 //	fiberlock.Params("id").Named("account")
 //
-// Middleware copies the text of each key, because Fiber uses the memory of a request again, and Idempotent
-// keeps only a digest. So a function of core.KeyOf may return c.Get and the like. Exception: what Key.Read returns, as in a
-// test, is valid only within the handler.
+// Middleware copies the text of each key, because Fiber uses the memory of a request again, and
+// Idempotent keeps only a digest. So a function of core.KeyOf may return c.Get and the like.
+// Exception: what Key.Read returns, as in a test, is valid only within the handler.
 type Key = core.Key[fiber.Ctx]
 
 // Params reads the key from a parameter of the route, as in "/accounts/:id/transfer". "*" and "+" are
