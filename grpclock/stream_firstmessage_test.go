@@ -36,6 +36,16 @@ func TestAllLocksMoreKeysOfAStream(t *testing.T) {
 	wantCode(t, batchCall(within(t), client), codes.OK)
 }
 
+// The refusal of a stream whose key needs no message says what is missing.
+func TestStreamWithoutItsMetadata(t *testing.T) {
+	t.Parallel()
+	interceptor := grpclock.StreamServerInterceptor(adaptertest.UnusedLocker(t), grpclock.Metadata("x-account"))
+	err := interceptor(nil, &memoryStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: pb.Bank_Batch_FullMethodName}, nil)
+	if text := status.Convert(err).Message(); !strings.Contains(text, `the metadata "x-account"`) {
+		t.Errorf("%q", text)
+	}
+}
+
 // Headers that an interceptor or the handler sets before the lock is taken are sent
 // afterwards.
 func TestHeadersBeforeTheLock(t *testing.T) {
