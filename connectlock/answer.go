@@ -184,7 +184,7 @@ func errorOfReplay(ctx context.Context, stored adapter.RPCAnswer) error {
 	header, trailer := canonical(stored.Header), canonical(stored.Trailer)
 	marks := trailer[metaMark]
 	trailer.Del(metaMark)
-	for _, name := range slices.Backward(marks) {
+	for _, name := range marks {
 		name = http.CanonicalHeaderKey(name)
 		if last := len(trailer[name]) - 1; last >= 0 { // otherwise it is never replayed
 			e.Meta()[name] = slices.Insert(e.Meta()[name], 0, trailer[name][last])
