@@ -70,7 +70,7 @@ func beginResolve(f *flag.FlagSet) action {
 		}
 		return c.withServer(func(s *server) error {
 			if c.args[1] == notDone {
-				if err := c.confirmNotDone(ctx, s, *yes); err != nil {
+				if err := c.confirmNotDone(ctx, s, seen, *yes); err != nil {
 					return err
 				}
 			}
@@ -112,7 +112,7 @@ func (c *call) resolve(ctx context.Context, s *server, resolution core.Resolutio
 }
 
 // confirmNotDone says what is known of the process that ran the attempt, and asks.
-func (c *call) confirmNotDone(ctx context.Context, s *server, yes bool) error {
+func (c *call) confirmNotDone(ctx context.Context, s *server, seen core.AttemptID, yes bool) error {
 	var v *recordView
 	known := "reqlock cannot find out which process ran the attempt: it may still charge."
 	err := c.within(ctx, func(ctx context.Context) (err error) {
@@ -129,7 +129,7 @@ func (c *call) confirmNotDone(ctx context.Context, s *server, yes bool) error {
 		}
 		return nil
 	})
-	if err != nil || v.Seen != c.args[2] { // which resolve refuses
+	if err != nil || v.Seen != seen.String() { // which resolve refuses
 		return err
 	}
 	fmt.Fprintln(c.problems, known, "Has its handler ended? See the runbook of unknown outcomes.")

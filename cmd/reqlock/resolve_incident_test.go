@@ -179,6 +179,7 @@ func TestNotDoneAsks(t *testing.T) {
 	register(t, rdb, v.Process, lockView{})
 	alive := "process " + v.Process[:8] + `, payments "pod-2\x1b[31m":7, ran the attempt, and wrote its record `
 	o.run(t, args...).want(t, exitUsage, alive, "or --yes")
+	o.run(t, "resolve", "pay", "not_done", strings.ToUpper(v.Seen)).want(t, exitUsage, alive, "or --yes")
 	service := user(t, server, "resetchannels "+redistest.Rights)
 	service.run(t, args...).want(t, exitUsage, "cannot find out which process ran the attempt: it may still charge.")
 	o.isTerminal = true
