@@ -168,6 +168,9 @@ func (l *lists) arrange(page inspect.Page) {
 				l.holds[h.Lease] = use{h.Name, h.Caller, h.For, 1}
 			}
 		}
+		if p.Silent() { // its requests may have ended
+			continue
+		}
 		for _, w := range p.Waits {
 			u := l.waits[w.Digest]
 			l.waits[w.Digest] = use{cmp.Or(u.name, w.Name), cmp.Or(u.caller, w.Caller), max(u.since, w.For), u.requests + w.Requests}

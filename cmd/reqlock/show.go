@@ -121,10 +121,12 @@ func (h holderView) since(now time.Time) string {
 	return now.Add(-time.Duration(h.Held)).UTC().Format(time.DateTime)
 }
 
-// requests returns how many requests wait in registered processes.
+// requests returns how many requests wait in registered processes that are not silent.
 func (v lockView) requests() (n int) {
 	for _, w := range v.Waiters {
-		n += w.Requests
+		if !w.Silent {
+			n += w.Requests
+		}
 	}
 	return n
 }

@@ -63,6 +63,9 @@ func TestASilentProcessKeepsItsName(t *testing.T) {
 	_, rdb, o := start(t)
 	locks := newLocker(t, rdb)
 	held := must(locks.Lock(t.Context(), "k"))(t)
+	if err := rdb.RPush(t.Context(), "{reqlock:k}:q", processOf(held)+":9").Err(); err != nil {
+		t.Fatal(err)
+	}
 	attempt := must(locks.Begin(t.Context(), "pay", nil))(t)
 	if err := attempt.Unknown(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -76,6 +79,7 @@ func TestASilentProcessKeepsItsName(t *testing.T) {
 	for _, args := range []string{"show k", "ls"} {
 		o.run(t, strings.Fields(args)...).want(t, exitOK, name)
 	}
+	o.run(t, "show", "k").want(t, exitOK, "waiting: 1 process\n") // requests of a process that may be dead are not counted
 	if v := lines[lockView](t, o.run(t, "ls", "--json"))[0]; !v.Holders[0].Silent || v.Holders[0].PID != 7 {
 		t.Errorf("%+v", v)
 	}
