@@ -29,6 +29,6 @@ func TestASilentProcessKeepsItsName(t *testing.T) {
 		t.Error(a.text())
 	}
 	get(t, s, "?processes").want(t, http.StatusOK, name)
-	get(t, s, "?lock="+digest).want(t, http.StatusOK, name, "Its process is silent for 4")
+	get(t, s, "?lock="+digest).want(t, http.StatusOK, name, "Its process has been silent for 4")
 	get(t, s, "?process="+id).want(t, http.StatusOK, "Host pod-7", "its last record is older than 30 s", "Locks that it holds", digest)
 }

@@ -2,8 +2,8 @@ package console
 
 import "github.com/reqlock/reqlock/inspect"
 
-// heardOf says when a process was last heard of, and whether that is so recent that it is alive. found is
-// whether the process has a record.
+// heardOf says when a process was last heard of, and whether that is so recent that it is probably alive.
+// found is whether the process has a record.
 func heardOf(p inspect.Process, found bool) (text string, isAlive bool) {
 	switch {
 	case !found:
@@ -11,7 +11,7 @@ func heardOf(p inspect.Process, found bool) (text string, isAlive bool) {
 	case p.Age < 0:
 		return "has a record of an unknown age", false
 	case p.Silent():
-		return "is silent for " + lasted(p.Age), false
+		return "has been silent for " + lasted(p.Age), false
 	default:
 		return "wrote its record " + lasted(p.Age) + " ago", true
 	}
@@ -24,7 +24,7 @@ func riskOf(h inspect.Holder, p inspect.Process, found bool) string {
 	}
 	heard, isAlive := heardOf(p, found)
 	if isAlive {
-		return "Its process " + heard + ": it is alive. Two holders will run at once."
+		return "Its process " + heard + ". Unless it has died since, two holders will run at once."
 	}
 	return "Its process " + heard + ". If it still runs, two holders will run at once."
 }
