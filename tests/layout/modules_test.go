@@ -51,3 +51,26 @@ func TestEachPackageWithTestsCallsSuiteMain(t *testing.T) {
 		}
 	}
 }
+
+// A step that no job names is never run on GitHub. Exception: the jobs install what the step servers needs.
+func TestEachStepIsPartOfAJob(t *testing.T) {
+	all, jobs := "", ""
+	for file, text := range map[string]*string{".ci/run": &all, ".github/workflows/ci.yml": &jobs} {
+		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		*text = string(content)
+	}
+	_, jobs, _ = strings.Cut(jobs, "        steps:\n")
+	jobs, _, _ = strings.Cut(jobs, "        go:")
+	steps := regexp.MustCompile(`(?m)^step (\w+) `).FindAllStringSubmatch(all, -1)
+	if len(steps) == 0 {
+		t.Fatal(".ci/run has no steps")
+	}
+	for _, step := range steps {
+		if step[1] != "servers" && !slices.Contains(strings.Fields(jobs), step[1]) {
+			t.Errorf(".github/workflows/ci.yml does not name the step %s", step[1])
+		}
+	}
+}
