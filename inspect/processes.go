@@ -85,8 +85,8 @@ func (s *scanner) runProcesses(ctx context.Context, found func(Process) (more bo
 	})
 }
 
-// readProcesses reads the processes with these ids. It leaves out those that are silent, and hashes of
-// other programs.
+// readProcesses reads the processes with these ids. It leaves out those without a record, and hashes
+// of other programs.
 func (i *Inspector) readProcesses(ctx context.Context, keys reader, ids []string) ([]Process, error) {
 	if len(ids) == 0 {
 		return nil, nil

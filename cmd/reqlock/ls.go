@@ -160,7 +160,7 @@ const (
 	lookups = 8
 )
 
-// holders returns the processes of the holders of locks, by their ids, without those that are silent. Only
+// holders returns the processes of the holders of locks, by their ids, without those that have no record. Only
 // the ID is set of those that were not looked up.
 func (s *server) holders(ctx context.Context, locks []inspect.Lock) (map[string]inspect.Process, error) {
 	known := make(map[string]inspect.Process)

@@ -86,7 +86,7 @@ func (c *call) names(key inspect.Key) keyNames {
 	return keyNames{key.Raw(), key.String(), key.Name()}
 }
 
-// viewLock returns the view of a lock. find returns a process by its id, unless it is silent.
+// viewLock returns the view of a lock. find returns a process by its id, if it has a record.
 func (c *call) viewLock(lock inspect.Lock, find func(id string) (inspect.Process, bool)) lockView {
 	v := lockView{
 		keyNames: c.names(lock.Key), Idempotent: lock.Idempotent, Shared: lock.Shared,

@@ -11,7 +11,7 @@ import (
 )
 
 // Read returns the record of a process with this id, under the prefix of its Locker. It reports
-// found = false if there is none: the process is silent, or not registered. It needs the rights
+// found = false if there is none: the process has ended, has been silent for an hour, or is not registered. It needs the rights
 // +hmget and +pttl.
 func Read(ctx context.Context, rdb redis.UniversalClient, prefix, id string) (p Process, found bool, err error) {
 	name := keyspace.New(prefix).Process(id)
