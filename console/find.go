@@ -18,10 +18,6 @@ import (
 func (c *Console) find(w http.ResponseWriter, r *http.Request, typed string) {
 	spellings := spellingsOf(typed)
 	last := spellings[len(spellings)-1]
-	if processID.MatchString(last) {
-		toPage(w, "process", last)
-		return
-	}
 	for _, spelling := range spellings {
 		key, kind, err := c.search(r.Context(), spelling)
 		switch {
@@ -34,6 +30,10 @@ func (c *Console) find(w http.ResponseWriter, r *http.Request, typed string) {
 			c.board.remember(key)
 			toPage(w, kind, key.String())
 		}
+		return
+	}
+	if processID.MatchString(last) {
+		toPage(w, "process", last)
 		return
 	}
 	wanted := "Nothing was found. No lock with this key is held or awaited, and no request with it has a record."

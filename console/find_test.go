@@ -17,9 +17,12 @@ func TestAKeyIsFoundInEachSpelling(t *testing.T) {
 	s, locks := newSite(t, rdb), newLocker(t, rdb)
 	lease := must(locks.Lock(t.Context(), "account:jane"))(t)
 	record := s.unknown(t, locks, "pay:jane")
+	hex := strings.Repeat("ab", 16) // a key like the id of a process
+	must(locks.Lock(t.Context(), hex))(t)
 	lock := "?lock=" + s.lock(t, "account:jane").Key.String()
 	attempt := "?attempt=" + record.Key.String()
 	for typed, want := range map[string]string{
+		hex:            "?lock=" + s.lock(t, hex).Key.String(),
 		"account:jane": lock, "reqlock:account:jane": lock, lock[len("?lock="):]: lock,
 		"pay:jane": attempt, "i:pay:jane": attempt, attempt[len("?attempt="):]: attempt,
 		"key=" + lock[len("?lock="):]: lock, strings.ToUpper(lock[len("?lock="):]): lock, `endpoint_key="pay:jane"`: attempt,
