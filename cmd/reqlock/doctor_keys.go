@@ -31,7 +31,7 @@ func checkKeys(ctx context.Context, c *call, s *server) []finding {
 	}
 	registered.Processes = slices.DeleteFunc(registered.Processes, inspect.Process.Silent)
 	return []finding{
-		scan, c.ttlFinding(locks.Locks), processesFinding(registered.Processes, locks.Locks, unknown.Records),
+		scan, c.ttlFinding(locks.Locks), processesFinding(registered, locks.Locks, unknown.Records),
 		holdsFinding(registered.Processes), outcomesFinding(unknown.Records),
 	}
 }
@@ -55,11 +55,15 @@ func (c *call) ttlFinding(locks []inspect.Lock) finding {
 // maxSilent is how many silent processes doctor names.
 const maxSilent = 3
 
-// processesFinding says how many processes are registered, and which are silent although they matter.
-func processesFinding(registered []inspect.Process, locks []inspect.Lock, unknown []inspect.Record) finding {
-	f := finding{"processes", ok, count(len(registered), "process is registered", "processes are registered")}
+// processesFinding says how many processes are registered, and which are silent although they matter. A
+// process that a list which was cut short has left out is not known to be silent.
+func processesFinding(registered inspect.ProcessPage, locks []inspect.Lock, unknown []inspect.Record) finding {
+	f := finding{"processes", ok, count(len(registered.Processes), "process is registered", "processes are registered")}
+	if registered.Truncated {
+		return f
+	}
 	isSeen := map[string]bool{"": true}
-	for _, p := range registered {
+	for _, p := range registered.Processes {
 		isSeen[p.ID] = true
 	}
 	var silent []string

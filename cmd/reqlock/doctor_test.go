@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,13 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	found = resultsOf(t, o, exitOK)
 	if f := found["processes"]; f.Result != ok || !strings.HasPrefix(f.Detail, "1 process is registered") {
 		t.Errorf("%+v", f)
+	}
+	for n := range 3 {
+		register(t, rdb, strings.Repeat("0", 31)+strconv.Itoa(n), lockView{})
+	}
+	limited := o.run(t, "doctor", "--limit=2").want(t, exitOK, "warn    scan")
+	if strings.Contains(limited.out, "silent") {
+		t.Errorf("a process that the list leaves out is silent:\n%s", limited.out)
 	}
 	if f := found["holds"]; f.Result != ok || !strings.HasPrefix(f.Detail, "the longest one known has lasted 1m") || !strings.HasSuffix(f.Detail, ": account, in process "+processOf(lease)[:8]) {
 		t.Errorf("%+v", f)
