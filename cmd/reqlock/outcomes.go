@@ -104,21 +104,7 @@ func beginShowOutcome(f *flag.FlagSet) action {
 
 // showOutcome prints one record.
 func showOutcome(ctx context.Context, c *call, key string) error {
-	return c.withServer(func(s *server) error {
-		var v *recordView
-		err := c.within(ctx, func(ctx context.Context) (err error) {
-			v, err = c.readRecord(ctx, s, key)
-			return err
-		})
-		switch {
-		case err != nil:
-			return err
-		case c.json:
-			return c.printJSON(v)
-		}
-		c.printRecord(v)
-		return nil
-	})
+	return printOne(ctx, c, func(ctx context.Context, s *server) (*recordView, error) { return c.readRecord(ctx, s, key) }, c.printRecord)
 }
 
 // readRecord reads a record. With the rights of the service alone, it reads what these allow.

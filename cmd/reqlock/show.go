@@ -13,10 +13,15 @@ import (
 
 // show prints one lock, and the record of a request.
 func show(ctx context.Context, c *call) error {
+	return printOne(ctx, c, func(ctx context.Context, s *server) (lockView, error) { return c.look(ctx, s, c.args[0]) }, c.printLock)
+}
+
+// printOne prints what read returns: as JSON, or for a person by the function show.
+func printOne[T any](ctx context.Context, c *call, read func(context.Context, *server) (T, error), show func(T)) error {
 	return c.withServer(func(s *server) error {
-		var v lockView
+		var v T
 		err := c.within(ctx, func(ctx context.Context) (err error) {
-			v, err = c.look(ctx, s, c.args[0])
+			v, err = read(ctx, s)
 			return err
 		})
 		switch {
@@ -25,7 +30,7 @@ func show(ctx context.Context, c *call) error {
 		case c.json:
 			return c.printJSON(v)
 		}
-		c.printLock(v)
+		show(v)
 		return nil
 	})
 }
