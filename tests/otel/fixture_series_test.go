@@ -57,9 +57,15 @@ type observed struct {
 // newObserved returns a Locker on the server that the tests share.
 func newObserved(t *testing.T, opts ...core.Option) *observed {
 	t.Helper()
+	return newObservedOn(t, redistest.Shared(t, redistest.OnServer).Client(t), redistest.OwnPrefix(), opts...)
+}
+
+// newObservedOn returns a Locker on the server of a client.
+func newObservedOn(t *testing.T, rdb redis.UniversalClient, prefix string, opts ...core.Option) *observed {
+	t.Helper()
 	o := &observed{
-		rdb:    redistest.Shared(t, redistest.OnServer).Client(t),
-		prefix: redistest.OwnPrefix(),
+		rdb:    rdb,
+		prefix: prefix,
 		spans:  tracetest.NewInMemoryExporter(),
 		reader: metric.NewManualReader(),
 	}
