@@ -28,3 +28,20 @@ func TestKeyPrintsTheNamesOfARequest(t *testing.T) {
 		operator{}.run(t, append([]string{"key"}, strings.Fields(args)...)...).want(t, exitUsage, want)
 	}
 }
+
+// docs/security.md says how to erase the record of a request.
+func TestKeyNamesTheRecordToErase(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	v := lines[keyView](t, o.run(t, "key", "--json", "--method", "POST", "--route", "POST /payments", "ada", "8e03978e"))[0]
+	attempt := must(newLocker(t, rdb).Begin(t.Context(), v.EndpointKey, nil))(t)
+	if err := attempt.Commit(t.Context(), []byte("an answer")); err != nil {
+		t.Fatal(err)
+	}
+	if n := rdb.Del(t.Context(), "{"+v.Name+"}:r").Val(); n != 1 {
+		t.Errorf("deleted %d keys", n)
+	}
+	if names := rdb.Keys(t.Context(), "*").Val(); len(names) > 0 {
+		t.Errorf("left: %q", names)
+	}
+}
