@@ -3,8 +3,11 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +38,49 @@ func TestReleaseByAnotherTokenFreesNothing(t *testing.T) {
 	release(t, lease)
 	if rdb.Exists(t.Context(), "reqlock:k").Val() != 0 {
 		t.Error("the release by the token of the lease did not free the key")
+	}
+}
+
+// A program that leaves reqlock has processes of both kinds for a while: docs/compatibility.md has the plain lock. All of
+// them together have one holder at a time, and each of them gets the lock.
+func TestAPlainLockTakesOver(t *testing.T) {
+	t.Parallel()
+	const each = 30
+	server := redistest.Reuse(t)
+	locks, rdb := newLocker(t, server.Client(t)), server.Client(t)
+	var holders, overlaps atomic.Int32
+	work := func() {
+		if holders.Add(1) > 1 {
+			overlaps.Add(1)
+		}
+		runtime.Gosched()
+		holders.Add(-1)
+	}
+	var all sync.WaitGroup
+	for i := range 3 {
+		all.Go(func() {
+			for range each {
+				if err := locks.Do(t.Context(), "k", func(context.Context) error { work(); return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		all.Go(func() {
+			for n := range each {
+				token := fmt.Sprint("plain ", i, " ", n)
+				suite.EventuallyAnywhere(t, "the plain lock is free", func() bool {
+					return rdb.SetNX(t.Context(), "reqlock:k", token, time.Minute).Val()
+				})
+				work()
+				if freed := rdb.Eval(t.Context(), compareAndDelete, []string{"reqlock:k"}, token).Val(); freed != int64(1) {
+					t.Errorf("freed %v", freed)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := overlaps.Load(); n > 0 {
+		t.Errorf("%d times there were two holders", n)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -106,6 +107,24 @@ func (s *scenario) hold(p *subprocess.Process, path string) (release func()) {
 		s.Helper()
 		s.rdb.RPush(s.Context(), name, "")
 		end("201")
+	}
+}
+
+// key returns the endpoint key of the requests to /pay.
+func (s *scenario) key() string {
+	s.Helper()
+	key, err := core.EndpointKey(http.MethodPost, "POST /pay", s.account, "k")
+	if err != nil {
+		s.Fatal(err)
+	}
+	return key
+}
+
+// delete deletes a key that Redis must have.
+func (s *scenario) delete(name string) {
+	s.Helper()
+	if n, err := s.rdb.Del(s.Context(), name).Result(); n != 1 || err != nil {
+		s.Fatalf("%d keys %q: %v", n, name, err)
 	}
 }
 

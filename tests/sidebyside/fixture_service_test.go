@@ -33,7 +33,13 @@ func TestService(t *testing.T) {
 	mux.Handle("POST /wait", nethttplock.Middleware(locks, account, core.WithWait(time.Minute))(handler))
 	mux.Handle("POST /permits", nethttplock.Middleware(locks, permits)(handler))
 	mux.Handle("POST /shared", nethttplock.Middleware(locks, shared)(handler))
-	mux.Handle("POST /pay", nethttplock.Idempotent(locks, core.Join(nethttplock.Header("X-Account"), nethttplock.IdempotencyKey()))(handler))
+	mux.Handle("POST /fenced", nethttplock.Middleware(locks, account, core.WithFencing(true))(fenced(rdb)))
+	mux.Handle("POST /kept", nethttplock.Middleware(locks, account, core.WithMinHold(time.Hour))(handler))
+	mux.Handle("POST /detached", nethttplock.Middleware(locks, account, core.WithMaxHold(time.Minute))(detached(rdb)))
+	payment := core.Join(nethttplock.Header("X-Account"), nethttplock.IdempotencyKey())
+	mux.Handle("POST /pay", nethttplock.Idempotent(locks, payment)(handler))
+	mux.Handle("POST /sealed", nethttplock.Idempotent(locks, payment, sealed...)(handler))
+	mux.Handle("POST /once", nethttplock.Idempotent(locks, payment, once...)(handler))
 	rpc := grpc.NewServer(grpc.UnaryInterceptor(
 		grpclock.IdempotentUnaryServerInterceptor(locks, core.Join(grpclock.Metadata("x-account"), grpclock.IdempotencyKey()))))
 	pb.RegisterTestServiceServer(rpc, calls{})
@@ -71,6 +77,15 @@ func work(rdb *redis.Client) http.Handler {
 		w.Header()["Link"] = []string{"</a>; rel=next", "</ü>"}
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, "\x00\xff%s%v", body, err)
+	})
+}
+
+// fenced returns a handler that appends its fencing number to a list of its account.
+func fenced(rdb *redis.Client) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lease, _ := leaseOf(r.Context())
+		rdb.RPush(r.Context(), "fences of "+r.Header.Get("X-Account"), lease.Fence())
+		w.WriteHeader(http.StatusCreated)
 	})
 }
 

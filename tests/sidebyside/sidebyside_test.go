@@ -3,11 +3,14 @@ package sidebyside
 import (
 	"errors"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/inspect"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/subprocess"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
@@ -44,6 +47,75 @@ var cases = map[string]func(s *scenario){
 	},
 	"an unknown outcome becomes done":     func(s *scenario) { unknown(s, core.Done(), "409 completed_unreplayable") },
 	"an unknown outcome becomes not done": func(s *scenario) { unknown(s, core.NotDone(), "201") },
+	"fencing numbers rise": func(s *scenario) {
+		const each = 3
+		for range each {
+			s.send(s.first, "/fenced", "", "201")
+			s.send(s.second, "/fenced", "", "201")
+		}
+		var numbers []int64
+		err := s.rdb.LRange(s.Context(), "fences of "+s.account, 0, -1).ScanSlice(&numbers)
+		if err != nil || len(numbers) != 2*each || numbers[0] == 0 || !slices.IsSorted(numbers) || len(slices.Compact(slices.Clone(numbers))) != 2*each {
+			s.Errorf("%d, %v", numbers, err)
+		}
+	},
+	"a lock is kept after its release": func(s *scenario) {
+		s.send(s.first, "/kept", "", "201")
+		s.send(s.second, "/lock", "", "409 busy")
+		s.delete("reqlock:account:" + s.account)
+		s.send(s.second, "/lock", "", "201")
+	},
+	"a lost record is stored again": func(s *scenario) {
+		release := s.hold(s.first, "/pay")
+		s.delete("{reqlock:i:" + s.key() + "}:r")
+		release()
+		s.await(s.first, "restored")
+		s.send(s.second, "/pay", "", "201 replayed")
+	},
+}
+
+// Each case of newCases is about something that only this tree has: first is its process, and second the old one.
+var newCases = map[string]func(s *scenario){
+	"a sealed answer is not replayed": func(s *scenario) {
+		stored := s.send(s.first, "/sealed", "twelve", "201")
+		s.send(s.second, "/sealed", "twelve", "409 completed_unreplayable")
+		s.send(s.second, "/sealed", "thirteen", "422 mismatch")
+		if again := s.send(s.first, "/sealed", "twelve", "201 replayed"); again != stored {
+			s.Errorf("%s, and the copy got %s", stored, again)
+		}
+	},
+	"an unsealed answer is replayed by a process that seals": func(s *scenario) {
+		s.send(s.second, "/sealed", "twelve", "201")
+		s.send(s.first, "/sealed", "twelve", "201 replayed")
+	},
+	"an answer that is not stored is not replayed": func(s *scenario) {
+		s.send(s.first, "/once", "twelve", "201")
+		s.send(s.second, "/once", "twelve", "409 completed_unreplayable")
+	},
+	"a detached lease excludes": func(s *scenario) {
+		s.start(s.first, "/detached", "", s.account)("202")
+		s.send(s.second, "/lock", "", "409 busy")
+		granted := s.start(s.second, "/wait", "", "")
+		s.await(s.second, "waiting")
+		s.rdb.RPush(s.Context(), s.account, "")
+		granted("201")
+	},
+	"an operator revokes a lease": func(s *scenario) {
+		end := s.start(s.second, "/lock", "", s.account)
+		s.await(s.second, "acquired")
+		operator, err := inspect.New(s.rdb)
+		if err != nil {
+			s.Fatal(err)
+		}
+		lock, err := operator.Lock(s.Context(), "account:"+s.account)
+		if err := errors.Join(err, operator.Revoke(s.Context(), lock)); err != nil {
+			s.Fatal(err)
+		}
+		s.send(s.first, "/lock", "", "409 busy")
+		s.await(s.second, "lost") // at its next renewal
+		s.rdb.RPush(s.Context(), s.account, "")
+		end("201") // the handler has gone on
+	},
 }
 
 // excluded is the case of a request that is refused while another one runs.
@@ -81,16 +153,46 @@ func unknown(s *scenario, resolution core.Resolution, want string) {
 	s.Helper()
 	s.send(s.first, "/pay", "unknown", "201")
 	s.send(s.second, "/pay", "unknown", "409 outcome_unknown")
-	key, err := core.EndpointKey(http.MethodPost, "POST /pay", s.account, "k")
-	locks := core.Must(core.New(s.rdb))
-	record, err2 := locks.ReadRecord(s.Context(), key)
-	if err := errors.Join(err, err2); err != nil || record.State != core.StateUnknown {
+	key, locks := s.key(), core.Must(core.New(s.rdb))
+	record, err := locks.ReadRecord(s.Context(), key)
+	if err != nil || record.State != core.StateUnknown {
 		s.Fatalf("record %+v, %v", record, err)
 	}
 	if err := errors.Join(locks.Resolve(s.Context(), key, resolution, record.Attempt), locks.Close(s.Context())); err != nil {
 		s.Fatal(err)
 	}
 	s.send(s.second, "/pay", "unknown", want)
+}
+
+// caseName finds the names of cases in the last column of a table.
+var caseName = regexp.MustCompile("`([^`]+)`")
+
+// Each row of docs/compatibility.md about a key in Redis names the cases that play it, and each case is named.
+func TestThePageNamesEachCase(t *testing.T) {
+	page, err := os.ReadFile("../../docs/compatibility.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := make(map[string]bool)
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(line, "| ") || len(cells) < 3 {
+			continue
+		}
+		for _, match := range caseName.FindAllStringSubmatch(cells[len(cells)-1], -1) {
+			named[match[1]] = true
+			if cases[match[1]] == nil && newCases[match[1]] == nil {
+				t.Errorf("docs/compatibility.md names the case %q, which does not exist", match[1])
+			}
+		}
+	}
+	for _, all := range []map[string]func(*scenario){cases, newCases} {
+		for name := range all {
+			if !named[name] {
+				t.Errorf("docs/compatibility.md does not name the case %q", name)
+			}
+		}
+	}
 }
 
 func TestOldAndNewProcessesShareRedis(t *testing.T) {
@@ -108,6 +210,11 @@ func TestOldAndNewProcessesShareRedis(t *testing.T) {
 				run(s)
 			})
 		}
+	}
+	for name, run := range newCases {
+		t.Run(name+"/new first", func(t *testing.T) {
+			run(&scenario{T: t, first: now, second: old, rdb: server.Client(t), account: "only" + strings.ReplaceAll(name, " ", "-")})
+		})
 	}
 	if err := errors.Join(old.Stop(), now.Stop()); err != nil { // no event follows
 		t.Error(err)
