@@ -36,13 +36,14 @@ type planted struct {
 	server *redistest.Server
 	admin  *redis.Client // of the test: it is not searched
 	sealer *core.AESSealer
-	hold   chan struct{} // the handler of /hold runs until it is closed
+	held   chan struct{} // the handler of /hold sends to it
+	hold   chan struct{} // and then runs until it is closed
 	token  string
 }
 
 func newPlanted(t *testing.T) *planted {
 	t.Helper()
-	p := &planted{T: t, search: new(search), hold: make(chan struct{})}
+	p := &planted{T: t, search: new(search), held: make(chan struct{}, 2), hold: make(chan struct{})}
 	p.server = redistest.Start(t, "--rdbcompression", "no")
 	p.admin = p.server.Client(t)
 	if err := p.admin.Do(t.Context(), "ACL", "SETUSER", "app", "reset", "on", ">"+redisPassword, "~*", "&*", "+@all").Err(); err != nil {
@@ -83,6 +84,7 @@ func (p *planted) serve(seals bool) *httptest.Server {
 	}
 	lock("/hold/{id}", account, func(_ http.ResponseWriter, r *http.Request) {
 		p.print(r.Context(), core.LeasesFromContext(r.Context()))
+		p.held <- struct{}{}
 		<-p.hold
 	}, core.WithWait(time.Minute))
 	lock("/now/{id}", account, p.answering("done", ""), core.WithWait(0))
@@ -155,10 +157,11 @@ func (p *planted) want(server *httptest.Server, path, body string, want int) {
 
 // holdAndWait has a request that holds its lock, one that waits for it, and one that is refused.
 func (p *planted) holdAndWait() {
-	server, statuses := p.serve(true), make(chan int)
-	for range 2 {
-		go func() { statuses <- p.send(server, "/hold/"+lockKey, "") }()
-	}
+	server, statuses := p.serve(true), make(chan int, 2)
+	ask := func() { statuses <- p.send(server, "/hold/"+lockKey, "") }
+	go ask()
+	suite.Receive(p.T, "the lock", p.held)
+	go ask()
 	p.awaitWaiting(p.T, 1)
 	p.dump(p.T, p.admin)
 	p.want(server, "/now/"+lockKey, "", http.StatusConflict)
