@@ -110,8 +110,8 @@ func (s *scenario) hold(p *subprocess.Process, path string) (release func()) {
 	}
 }
 
-// key returns the endpoint key of the requests to /pay.
-func (s *scenario) key() string {
+// keyOfPayment returns the endpoint key of the requests to /pay.
+func (s *scenario) keyOfPayment() string {
 	s.Helper()
 	key, err := core.EndpointKey(http.MethodPost, "POST /pay", s.account, "k")
 	if err != nil {

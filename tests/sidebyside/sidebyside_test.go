@@ -67,7 +67,7 @@ var cases = map[string]func(s *scenario){
 	},
 	"a lost record is stored again": func(s *scenario) {
 		release := s.hold(s.first, "/pay")
-		s.delete("{reqlock:i:" + s.key() + "}:r")
+		s.delete("{reqlock:i:" + s.keyOfPayment() + "}:r")
 		release()
 		s.await(s.first, "restored")
 		s.send(s.second, "/pay", "", "201 replayed")
@@ -153,9 +153,10 @@ func unknown(s *scenario, resolution core.Resolution, want string) {
 	s.Helper()
 	s.send(s.first, "/pay", "unknown", "201")
 	s.send(s.second, "/pay", "unknown", "409 outcome_unknown")
-	key, locks := s.key(), core.Must(core.New(s.rdb))
-	record, err := locks.ReadRecord(s.Context(), key)
-	if err != nil || record.State != core.StateUnknown {
+	key, err := core.EndpointKey(http.MethodPost, "POST /pay", s.account, "k")
+	locks := core.Must(core.New(s.rdb))
+	record, err2 := locks.ReadRecord(s.Context(), key)
+	if err := errors.Join(err, err2); err != nil || record.State != core.StateUnknown {
 		s.Fatalf("record %+v, %v", record, err)
 	}
 	if err := errors.Join(locks.Resolve(s.Context(), key, resolution, record.Attempt), locks.Close(s.Context())); err != nil {
