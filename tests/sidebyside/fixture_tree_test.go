@@ -1,53 +1,21 @@
 package sidebyside
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// What the old tree has under other names, or not at all: see testdata.
+// What the old tree has under other names: see testdata.
 var (
 	account = nethttplock.Header("X-Account").Named("account")
 	permits = account.Permits(2)
 	shared  = account.Shared()
-	sealed  = []core.Option{core.WithSealer(sealer())}
-	once    = []core.Option{core.WithoutAnswer()}
 	leaseOf = core.LeaseFromContext
 )
 
 const endUnknown = core.EndUnknown
-
-func sealer() core.Sealer {
-	sealer, err := core.NewAESSealer("now", map[string][]byte{"now": make([]byte, 32)})
-	if err != nil {
-		panic(err)
-	}
-	return sealer
-}
-
-// detached returns a handler whose work goes on until the test ends it.
-func detached(rdb *redis.Client) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hold := r.Header.Get("X-Hold")
-		work, err := core.Detach(r.Context())
-		if err != nil {
-			nethttplock.WriteError(w, r, err)
-			return
-		}
-		go func() {
-			rdb.BLPop(work.Context(), time.Minute, hold)
-			_ = work.Release(context.WithoutCancel(work.Context()))
-		}()
-		w.WriteHeader(http.StatusAccepted)
-	})
-}
 
 // renamed returns the fields of an event that were renamed. How a waiter learned of its grant depends on the network.
 func renamed(e core.Event) string {

@@ -2,27 +2,19 @@ package sidebyside
 
 import (
 	"fmt"
-	"net/http"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
-// sealed and once have no options: the old tree can neither seal an answer nor leave it out.
 var (
-	account      = core.Named("account", nethttplock.Header("X-Account"))
-	permits      = core.Permits(2, account)
-	shared       = core.Shared(account)
-	leaseOf      = core.FromContext
-	sealed, once []nethttplock.Option
+	account = core.Named("account", nethttplock.Header("X-Account"))
+	permits = core.Permits(2, account)
+	shared  = core.Shared(account)
+	leaseOf = core.FromContext
 )
 
 const endUnknown = core.Uncertain
-
-// detached is of the new tree only.
-func detached(*redis.Client) http.Handler { return http.NotFoundHandler() }
 
 func renamed(e core.Event) string {
 	refusal, _ := core.OutcomeOf(e.Err)
