@@ -141,7 +141,7 @@ func (s *search) fail(err error) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%q"} {
 		s.add(inErrors, fmt.Sprintf(verb, err))
 	}
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // one level after the other
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range several.Unwrap() {
 			s.fail(one)
 		}
