@@ -3,24 +3,23 @@ package console
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
 )
 
-const (
-	// maxReason limits the length of a reason in bytes.
-	maxReason = 500
-	// actBound limits the time of an action with what is read before and after it.
-	actBound = 15 * time.Second
-)
+// actBound limits the time of an action with what is read before and after it.
+const actBound = 15 * time.Second
+
+// An action is what an operator wants to do, and why.
+type action struct {
+	kind          ActionKind
+	actor, reason string
+}
 
 // whoActs returns the operator and the names of the actions that the operator may carry out.
 func (c *Console) whoActs(r *http.Request) (actor string, allowed map[string]bool) {
@@ -37,7 +36,7 @@ func (c *Console) whoActs(r *http.Request) (actor string, allowed map[string]boo
 }
 
 // begin returns the action that a form asks for. It reports false after it has answered with 403.
-func (c *Console) begin(w http.ResponseWriter, r *http.Request, kind ActionKind) (a Action, ok bool) {
+func (c *Console) begin(w http.ResponseWriter, r *http.Request, kind ActionKind) (a action, ok bool) {
 	actor, allowed := c.whoActs(r)
 	switch {
 	case kind == 0 || !c.actions[kind]:
@@ -45,21 +44,22 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, kind ActionKind)
 	case !allowed[kind.String()]:
 		c.problem(w, r, http.StatusForbidden, "It is not known who you are, so you cannot act.")
 	default:
-		return Action{Kind: kind, Actor: actor, Reason: strings.TrimSpace(r.PostForm.Get("reason"))}, true
+		return action{kind, actor, strings.TrimSpace(r.PostForm.Get("reason"))}, true
 	}
-	return Action{}, false
+	return action{}, false
 }
 
-// fault says what is wrong with the reason, or "".
-func (a Action) fault() string {
-	switch {
-	case a.Reason == "":
-		return "Nothing was done: the reason is missing."
-	case len(a.Reason) > maxReason || !utf8.ValidString(a.Reason) || strings.ContainsFunc(a.Reason, unicode.IsControl):
-		return fmt.Sprintf("Nothing was done: the reason has more than %d bytes, or control characters, or is not UTF-8.", maxReason)
-	default:
-		return ""
+// under returns the context in which the operator acts, or says what is wrong with the reason. It does not end if the
+// browser leaves, so that no action is done by half.
+func (a action) under(ctx context.Context) (acting context.Context, fault string) {
+	if a.reason == "" {
+		return nil, "Nothing was done: the reason is missing."
 	}
+	acting, err := core.AsOperator(context.WithoutCancel(ctx), a.actor, a.reason)
+	if err != nil {
+		return nil, "Nothing was done: " + strings.TrimPrefix(err.Error(), "reqlock: AsOperator: ") + "."
+	}
+	return acting, ""
 }
 
 // endLeases revokes leases or frees them at once: those that the form has, and no other.
@@ -73,7 +73,7 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 		return
 	}
 	leases, confirm := r.PostForm["lease"], strings.ToLower(strings.TrimSpace(r.PostForm.Get("confirm")))
-	fault := a.fault()
+	acting, fault := a.under(r.Context())
 	switch {
 	case fault != "":
 	case len(leases) == 0:
@@ -84,17 +84,17 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 		fault = "Nothing was done: to free the lock at once, type its digest, " + digest + "."
 	}
 	if fault != "" {
-		c.showLock(w, r, digest, answer{status: http.StatusBadRequest, alert: fault, reason: a.Reason, sent: kind})
+		c.showLock(w, r, digest, answer{status: http.StatusBadRequest, alert: fault, reason: a.reason, sent: kind})
 		return
 	}
-	if a.Key, ok = c.board.key(r.Context(), digest); !ok {
+	key, ok := c.board.key(r.Context(), digest)
+	if !ok {
 		c.showLock(w, r, digest, answer{})
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), actBound) // not half an action if the browser leaves
+	ctx, cancel := context.WithTimeout(acting, actBound)
 	defer cancel()
-	lock, err := c.readLock(ctx, a.Key)
-	a.Before = describeLock(lock, err)
+	lock, err := c.readLock(ctx, key)
 	if err == nil {
 		if lock.Holders = withLeases(lock.Holders, leases); len(lock.Holders) < len(leases) {
 			err = inspect.ErrChanged
@@ -108,11 +108,9 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 	case err == nil:
 		err = c.inspector.HandOver(ctx, lock)
 	}
-	now, readErr := c.readLock(ctx, a.Key)
-	a.After, a.Err = describeLock(now, readErr), err
-	c.audit(context.WithoutCancel(r.Context()), a) // not ctx: an action that has used up its time is audited, too
 	if err != nil {
-		c.showLock(w, r, digest, refused(a, changeOf(now)))
+		now, _ := c.readLock(ctx, key)
+		c.showLock(w, r, digest, refused(a, err, changeOf(now)))
 		return
 	}
 	toPage(w, "lock", digest, "did", kind.String(), "ended", leases[0])
@@ -129,73 +127,38 @@ func (c *Console) resolve(w http.ResponseWriter, r *http.Request, digest string)
 	if !ok {
 		return
 	}
-	a.Resolution = r.PostForm.Get("resolution")
+	how := r.PostForm.Get("resolution")
 	resolutions := map[string]core.Resolution{"done": core.Done(), "not_done": core.NotDone()}
-	resolution, isChosen := resolutions[a.Resolution]
-	fault := a.fault()
+	resolution, isChosen := resolutions[how]
+	acting, fault := a.under(r.Context())
 	switch {
 	case fault != "":
 	case !isChosen:
 		fault = "Nothing was done: choose whether the request took effect."
-	case a.Resolution == "not_done" && r.PostForm.Get("ended") != "yes":
+	case how == "not_done" && r.PostForm.Get("ended") != "yes":
 		fault = "Nothing was done: “Not done” is only for a request whose handler has ended."
 	}
 	if fault != "" {
-		c.showAttempt(w, r, digest, answer{status: http.StatusBadRequest, alert: fault, reason: a.Reason})
+		c.showAttempt(w, r, digest, answer{status: http.StatusBadRequest, alert: fault, reason: a.reason})
 		return
 	}
-	if a.Key, ok = c.board.key(r.Context(), digest); !ok {
+	key, ok := c.board.key(r.Context(), digest)
+	if !ok {
 		c.showAttempt(w, r, digest, answer{})
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), actBound)
+	ctx, cancel := context.WithTimeout(acting, actBound)
 	defer cancel()
-	record, err := c.readRecord(ctx, a.Key)
-	a.Before = describeRecord(record, err)
+	record, err := c.readRecord(ctx, key)
 	switch {
 	case errors.Is(err, core.ErrNotFound), err == nil && record.Attempt.String() != r.PostForm.Get("attempt"):
 		err = core.ErrChanged
 	case err == nil:
 		err = c.inspector.Resolve(ctx, record, resolution)
 	}
-	a.After, a.Err = describeRecord(c.readRecord(ctx, a.Key)), err
-	c.audit(context.WithoutCancel(r.Context()), a)
 	if err != nil {
-		c.showAttempt(w, r, digest, refused(a, "The request has changed"))
+		c.showAttempt(w, r, digest, refused(a, err, "The request has changed"))
 		return
 	}
-	toPage(w, "attempt", digest, "did", a.Resolution)
-}
-
-// describeLock says in words what a lock is, for an Action.
-func describeLock(lock inspect.Lock, err error) string {
-	switch {
-	case errors.Is(err, inspect.ErrNotFound):
-		return "free"
-	case err != nil:
-		return ""
-	case len(lock.Holders) == 0:
-		return "without a holder, " + count(lock.Waiting, "process waits", "processes wait")
-	}
-	const most = 3
-	var words []string
-	for _, h := range lock.Holders[:min(most, len(lock.Holders))] {
-		words = append(words, strings.TrimSpace(h.Kind.String()+" "+h.Process)+", "+lasted(h.LeaseLeft)+" left")
-	}
-	if more := len(lock.Holders) - most; more > 0 {
-		words = append(words, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(words, "; ") + "; " + count(lock.Waiting, "process waits", "processes wait")
-}
-
-// describeRecord says in words what a record is, for an Action.
-func describeRecord(record inspect.Record, err error) string {
-	switch {
-	case errors.Is(err, core.ErrNotFound):
-		return "no record"
-	case err != nil:
-		return ""
-	default:
-		return record.State.String() + ", attempt " + record.Attempt.String()
-	}
+	toPage(w, "attempt", digest, "did", how)
 }

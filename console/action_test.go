@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/console"
+	"github.com/reqlock/reqlock/inspect"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
-// Without WithAudit, an action is a line of the log. The actions go on although the browser has left.
+// Without an observer of the Inspector, an action is a line of the log. The actions go on although the browser has left.
 func TestAnActionIsALineOfTheLog(t *testing.T) {
 	var out bytes.Buffer
 	before := slog.Default()
@@ -21,7 +22,7 @@ func TestAnActionIsALineOfTheLog(t *testing.T) {
 	defer slog.SetDefault(before)
 	rdb := redistest.Reuse(t).Client(t)
 	s := newSite(t, rdb)
-	pages := must(console.New(s.inspector, console.WithActions(console.Resolve, console.Revoke), console.WithActor(func(*http.Request) string { return "ada" })))(t)
+	pages := must(console.New(must(inspect.New(rdb))(t), console.WithActions(console.Resolve, console.Revoke), console.WithActor(func(*http.Request) string { return "ada" })))(t)
 	locks := newLocker(t, rdb)
 	record, lease := s.unknown(t, locks, "pay:jane"), must(locks.Lock(t.Context(), "jane"))(t)
 	lock, digest := s.lock(t, "jane"), record.Key.String()
@@ -41,10 +42,9 @@ func TestAnActionIsALineOfTheLog(t *testing.T) {
 		pages.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	const start = `level=INFO msg="lock action" action=resolve key=`
-	const middle = ` actor=ada reason="the charge is at the provider" resolution=done before="unknown, attempt `
-	if len(lines) != 3 || strings.Contains(lines[2], "error=") || !strings.Contains(lines[0], start+digest+middle) || strings.Contains(lines[0], "error=") ||
-		!strings.Contains(lines[1], `before="done, attempt `) || !strings.Contains(lines[1], `error="reqlock: the request has changed`) || strings.Contains(out.String(), "jane") {
+	resolved := `level=INFO msg="lock operator_resolved" key=` + digest + ` idempotent=true by=ada why="the charge is at the provider" before=unknown after=done attempt=` + record.Attempt.String()
+	revoked := `level=INFO msg="lock operator_revoked" key=` + lock.Key.String() + ` by=ada why="the job hangs" before="held by process ` + processOf(lease)
+	if len(lines) != 2 || !strings.HasSuffix(lines[0], resolved) || !strings.Contains(lines[1], revoked) || strings.Contains(out.String(), "jane") {
 		t.Error(out.String())
 	}
 }

@@ -32,7 +32,7 @@ func New(i *inspect.Inspector, opts ...Option) (*Console, error) {
 	if i == nil {
 		return nil, errors.New("reqlock: console: the Inspector is nil")
 	}
-	s := settings{audit: logAction}
+	var s settings
 	for _, opt := range opts {
 		if err := opt(&s); err != nil {
 			return nil, err

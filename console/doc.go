@@ -10,7 +10,8 @@
 //
 // A Console asks nobody for a password: the middleware in front of it does. Without one, anybody who
 // reaches the address sees the pages. Actions are off. WithActions turns them on, and then WithActor says
-// who acts. Each action wants a reason, and is an event: see WithAudit.
+// who acts. Each action wants a reason, and is an event for inspect.WithObserver: a line of slog.Default at
+// INFO if that is not set.
 //
 // Keys appear as digests, as in the log, unless WithRawKeys is set. No page shows a token or an answer.
 //

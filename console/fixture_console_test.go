@@ -51,30 +51,27 @@ func newLocker(t testing.TB, rdb redis.UniversalClient, opts ...core.Option) *co
 	return locks
 }
 
-// A site is a Console, and the actions that it has reported.
+// A site is a Console, and the changes that its Inspector has reported.
 type site struct {
 	*console.Console
 	inspector *inspect.Inspector
 
 	mu      sync.Mutex
-	actions []console.Action
+	changes []core.Event
 }
 
 // newSite returns a Console of a Redis. ada may carry out all actions, unless the options say otherwise.
 func newSite(t *testing.T, rdb redis.UniversalClient, opts ...console.Option) *site {
 	t.Helper()
-	s := &site{inspector: must(inspect.New(rdb))(t)}
+	s := &site{}
+	s.inspector = must(inspect.New(rdb, inspect.WithObserver(func(e core.Event) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.changes = append(s.changes, e)
+	})))(t)
 	opts = append([]console.Option{
 		console.WithActions(console.Revoke, console.HandOver, console.Resolve),
 		console.WithActor(func(r *http.Request) string { return r.Header.Get("User") }),
-		console.WithAudit(func(ctx context.Context, a console.Action) {
-			if _, ends := ctx.Deadline(); ends || ctx.Err() != nil {
-				t.Error("the context of the audit ends with the action")
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.actions = append(s.actions, a)
-		}),
 	}, opts...)
 	s.Console = must(console.New(s.inspector, opts...))(t)
 	return s

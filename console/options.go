@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +13,6 @@ type Option func(*settings) error
 type settings struct {
 	actions [Resolve + 1]bool // by ActionKind
 	actor   func(*http.Request) string
-	audit   func(context.Context, Action)
 	rawKeys bool
 }
 
@@ -38,29 +36,15 @@ func WithActions(kinds ...ActionKind) Option {
 }
 
 // WithActor sets the function that says who acts: usually the name of the user that the middleware in
-// front of the Console has found out. If it returns "", the action is answered with 403. The function
-// may be called by several goroutines at once.
+// front of the Console has found out. If it returns "", the action is answered with 403. The name and the
+// reason that the operator types are those of core.AsOperator, so the event of the action has both: see
+// inspect.WithObserver. The function may be called by several goroutines at once.
 func WithActor(actor func(*http.Request) string) Option {
 	return func(s *settings) error {
 		if actor == nil {
 			return errors.New("reqlock: WithActor: the function is nil")
 		}
 		s.actor = actor
-		return nil
-	}
-}
-
-// WithAudit sets the function that receives each action after its end, also one that has failed. If not
-// set, each action is a line of slog.Default at INFO. The operator gets the answer when the function
-// has returned. The context has the values of that of the request, and does not end with it. The
-// function may be called by several goroutines at once. A request that is refused before the lock or the
-// record is read, such as one without a reason, is no action.
-func WithAudit(audit func(context.Context, Action)) Option {
-	return func(s *settings) error {
-		if audit == nil {
-			return errors.New("reqlock: WithAudit: the function is nil")
-		}
-		s.audit = audit
 		return nil
 	}
 }

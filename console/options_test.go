@@ -22,7 +22,6 @@ func TestOptionsAreChecked(t *testing.T) {
 		"WithActions: there is no action":   {console.WithActions(4), someone},
 		"WithActions: there is no action 0": {console.WithActions(0), someone},
 		"WithActor: ":                       {console.WithActor(nil)},
-		"WithAudit: ":                       {console.WithAudit(nil)},
 	} {
 		if _, err := console.New(i, opts...); err == nil || !strings.HasPrefix(err.Error(), "reqlock: "+want) {
 			t.Errorf("%s: %v", want, err)

@@ -10,17 +10,17 @@ import (
 	"github.com/reqlock/reqlock/inspect"
 )
 
-// refused returns what a page says about an action that has failed. change says what is not as the form
+// refused returns what a page says about an action that has failed with this error. change says what is not as the form
 // has it, if that is the reason.
-func refused(a Action, change string) answer {
-	why := strings.ReplaceAll(a.Err.Error(), "reqlock: ", "")
+func refused(a action, err error, change string) answer {
+	why := strings.ReplaceAll(err.Error(), "reqlock: ", "")
 	why = strings.ToUpper(why[:1]) + why[1:]
-	to := answer{status: http.StatusConflict, reason: a.Reason, sent: a.Kind}
+	to := answer{status: http.StatusConflict, reason: a.reason, sent: a.kind}
 	switch {
-	case errors.Is(a.Err, core.ErrUnavailable), errors.Is(a.Err, context.DeadlineExceeded):
+	case errors.Is(err, core.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		to.status = http.StatusServiceUnavailable
 		to.alert = "Redis did not reply, or refused a command, so perhaps it was done: look again. " + why
-	case errors.Is(a.Err, inspect.ErrChanged), errors.Is(a.Err, core.ErrChanged):
+	case errors.Is(err, inspect.ErrChanged), errors.Is(err, core.ErrChanged):
 		to.alert = "Nothing was done. " + change + " since you opened the form."
 	default:
 		to.alert = "Nothing was done. " + why + "."

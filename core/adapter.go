@@ -9,7 +9,7 @@ import (
 	"github.com/reqlock/reqlock/internal/bridge"
 )
 
-// Package adapter calls these functions: see package bridge.
+// Packages adapter and inspect call these functions: see package bridge.
 func init() { //nolint:gochecknoinits // see package bridge
 	bridge.NewOption = func(own bridge.OwnOption, on bridge.Middleware, set func(any) any) any {
 		return scopedOption{option: setOwn(own, set), name: own.Option, adapter: own.Adapter, on: on}
@@ -47,6 +47,7 @@ func init() { //nolint:gochecknoinits // see package bridge
 		view.noteCaller()
 		return &view
 	}
+	bridge.NewChange = func(ctx context.Context, c bridge.Change) any { return newChange(ctx, c) }
 	bridge.Warn = func(l, subject any, err error) { l.(*Locker).warn(subject, err) }
 }
 

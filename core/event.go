@@ -19,7 +19,7 @@ type Event struct {
 	// "i:" and the key of the Attempt.
 	Key EventKey
 	// Process is the id of the process, or more exactly of the Locker: 32 hex digits. The tokens of
-	// its leases in Redis begin with it.
+	// its leases in Redis begin with it. It is "" in an event of package inspect.
 	Process string
 	// Name says what kind of thing is locked, such as "account", for metrics and logs: the
 	// name of WithName, or else of the outermost Named around the key, or else the route of a
@@ -64,7 +64,8 @@ type Event struct {
 	// how many were not taken because WithFailOpen is on.
 	Refused, Unlocked int
 	// Attempt and Number name the attempt whose outcome is unknown, as in Record, in an
-	// OutcomeUnknown of a search. They are zero in any other event.
+	// OutcomeUnknown of a search. Attempt names the attempt that the operator has seen, in
+	// OperatorResolved. They are zero in any other event.
 	Attempt AttemptID
 	Number  int
 	// Age is how long ago Redis has served the last command for the record, in whole seconds, in an
@@ -79,6 +80,9 @@ type Event struct {
 	Took time.Duration
 	// Grant says how the holder got the lease, in Acquired.
 	Grant Grant
+	// Change says what an operator has changed, in OperatorResolved, OperatorRevoked and
+	// OperatorHandedOver. It is nil in any other event.
+	Change *Change
 	// Err is described with each kind.
 	Err error
 
@@ -96,7 +100,8 @@ type Event struct {
 // an attempt of another process has the context of the request that found it. A Committed with
 // Repeated, and a Restored before it, have the background context.
 //
-// The context may have ended. Do not keep it after the call of the observer.
+// The context may have ended. Exception: with a Change, it does not end. Do not keep it after the
+// call of the observer.
 func (e Event) Context() context.Context {
 	if e.ctx == nil || *e.ctx == nil {
 		return context.Background()

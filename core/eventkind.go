@@ -76,6 +76,14 @@ const (
 	// there are now, and Took how long the search took. If this process searches no longer, there
 	// is one more such event without Open and Took: another process may search.
 	Searched
+	// OperatorResolved: an operator has ended an unknown outcome by Resolve. Change says who, why, and
+	// what it was before. Err is set if it is unknown whether Redis has executed it. There is one
+	// event for each call of an operator, and none for a call that surely has changed nothing.
+	OperatorResolved
+	// OperatorRevoked: the same, for leases that Revoke of package inspect has ended.
+	OperatorRevoked
+	// OperatorHandedOver: the same, for leases that HandOver of package inspect has ended.
+	OperatorHandedOver
 )
 
 // String returns the kind as one lower-case word.
@@ -117,6 +125,12 @@ func (k EventKind) String() string {
 		return "registered"
 	case Searched:
 		return "searched"
+	case OperatorResolved:
+		return "operator_resolved"
+	case OperatorRevoked:
+		return "operator_revoked"
+	case OperatorHandedOver:
+		return "operator_handed_over"
 	default:
 		return "unknown"
 	}

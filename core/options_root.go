@@ -93,7 +93,8 @@ func WithOpenCommits(count, bytes int) Option {
 // at the level WARN: Outage, Recovered, OutcomeUnknown, Lost, Restored, HeldLong, Warned and Closing,
 // a Committed that ends an unknown outcome, and a fault of Redis that is not part of an outage, such
 // as a key of another type. Of such faults one gets a line in ten seconds, and "more" counts the
-// others. WithObserver does not change what is logged. For the other events see SlogObserver.
+// others. WithObserver does not change what is logged. For the other events, such as what an
+// operator changes, see SlogObserver.
 //
 // Each line has the id of the process: see Event.Process. Keys appear as digests. The line of an
 // unknown outcome, and that of the end of a commit that went on, also have endpoint_key, the digest

@@ -68,6 +68,8 @@ func Answered(answer Answer) Resolution { return Resolution{answered, answer} }
 // before Redis replied, the error is also ctx's error. A zero Resolution, Answer or AttemptID, and an answer of more than
 // WithMaxAnswer bytes or with WithoutAnswer, are other errors. On a Locker of NewQuorum the error is
 // errors.ErrUnsupported.
+//
+// Observers receive an OperatorResolved: see AsOperator. For it, Resolve reads the record first.
 func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution, seen AttemptID) error {
 	if !l.backend.keepsRecords() {
 		return errNoRecords
@@ -85,12 +87,14 @@ func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution,
 			return err
 		}
 	}
+	before := l.stateBefore(ctx, request)
 	status, err := l.engine.Resolve(ctx, request)
 	if err != nil {
 		refusal := l.withRequests(refusalOf(err, l.settings.retryAfter))
 		var refused *engine.Refusal
 		if errors.As(err, &refused) && refused.MayBeApplied() {
 			refusal.Cause = fmt.Errorf("the resolution may have taken effect: %w", refusal.Cause)
+			l.observeResolved(ctx, request, before, refusal)
 		}
 		return refusal
 	}
@@ -102,6 +106,7 @@ func (l *Locker) Resolve(ctx context.Context, key string, resolution Resolution,
 	case engine.Changed:
 		return l.withRequests(&Error{Kind: ErrChanged})
 	case engine.Resolved:
+		l.observeResolved(ctx, request, before, nil)
 	}
 	return nil
 }

@@ -157,12 +157,17 @@ func (s *settings) noteFailOpen() {
 	}
 }
 
+// hasObserver reports whether there is an observer beside the log.
+func (s *settings) hasObserver() bool {
+	return len(s.observers) > 1 || len(s.observers) == 1 && s.log == nil
+}
+
 // engineConfig returns the engine's configuration.
 func (s *settings) engineConfig() engine.Config {
 	hooks := engine.Hooks{Cause: causeOf, IsSealed: isSealed}
 	if len(s.observers) > 0 {
 		hooks.Observe = s.observe
-		hooks.OnlyUrgent = s.log != nil && len(s.observers) == 1
+		hooks.OnlyUrgent = !s.hasObserver()
 	}
 	return engine.Config{
 		Process:         s.process,

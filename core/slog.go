@@ -8,7 +8,8 @@ import (
 )
 
 // SlogObserver returns an observer, for WithObserver, that logs each event at debug level, except
-// those that the logger of WithLogger gets. With the same logger in both, each event has one line:
+// those that the logger of WithLogger gets. It logs what an operator changes at INFO, with the attributes
+// by, why, before and after of the Change. With the same logger in both, each event has one line:
 //
 //	core.New(rdb, core.WithLogger(logger), core.WithObserver(core.SlogObserver(logger)))
 //
@@ -17,8 +18,12 @@ import (
 func SlogObserver(logger *slog.Logger) func(Event) {
 	must(logger != nil, "SlogObserver needs a logger")
 	return func(e Event) {
-		if !isWarning(e) && logger.Enabled(e.Context(), slog.LevelDebug) {
-			logEvent(logger, slog.LevelDebug, e, nil)
+		level := slog.LevelDebug
+		if e.Change != nil {
+			level = slog.LevelInfo
+		}
+		if !isWarning(e) && logger.Enabled(e.Context(), level) {
+			logEvent(logger, level, e, nil)
 		}
 	}
 }
@@ -58,13 +63,19 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 	case Recovered:
 		attrs = append(attrs, slog.String("server", e.Server), slog.Duration("lasted", e.Lasted),
 			slog.Int("refused", e.Refused), slog.Int("unlocked", e.Unlocked))
-	case Waiting, Unlocked, Warned, Registered:
+	case Waiting, Unlocked, Warned, Registered, OperatorResolved, OperatorRevoked, OperatorHandedOver:
 	}
-	if endpoint, ok := e.Key.EndpointKey(); ok && (e.Kind == OutcomeUnknown || isLateResult(e)) {
+	if c := e.Change; c != nil {
+		attrs = append(attrs, slog.String("by", c.By), slog.String("why", c.Why), slog.String("before", c.Before), slog.String("after", c.After))
+	}
+	if endpoint, ok := e.Key.EndpointKey(); ok && (e.Kind == OutcomeUnknown || e.Kind == OperatorResolved || isLateResult(e)) {
 		attrs = append(attrs, slog.String("endpoint_key", endpoint))
 	}
 	if e.Attempt != (AttemptID{}) {
-		attrs = append(attrs, slog.String("attempt", e.Attempt.String()), slog.Duration("age", e.Age))
+		attrs = append(attrs, slog.String("attempt", e.Attempt.String()))
+		if e.Kind == OutcomeUnknown {
+			attrs = append(attrs, slog.Duration("age", e.Age))
+		}
 	}
 	if action := actionOf(e); action != "" {
 		extra = append(extra, slog.String("action", action))
@@ -113,7 +124,7 @@ func isWarning(e Event) bool {
 		return e.Err != nil && !e.Repeated && !engine.IsOutage(e.Err)
 	case Committed:
 		return isLateResult(e) || e.Err != nil && !engine.IsOutage(e.Err)
-	case Acquired, Waiting, Replayed, Registered, Searched:
+	case Acquired, Waiting, Replayed, Registered, Searched, OperatorResolved, OperatorRevoked, OperatorHandedOver:
 	}
 	return false
 }
@@ -135,6 +146,8 @@ func messageOf(e Event) string {
 		return "lock not " + e.Kind.String()
 	case e.Kind == Released && errors.Is(e.Err, ErrUnavailable):
 		return "lock release not confirmed"
+	case e.Err != nil && e.Change != nil:
+		return "lock " + e.Kind.String() + " not confirmed"
 	default:
 		return "lock " + e.Kind.String()
 	}

@@ -68,6 +68,38 @@ func TestSlogObserverLogsWhatWithLoggerLeaves(t *testing.T) {
 	}
 }
 
+// What an operator changes has the level INFO, and the names of its attributes are stable. WithLogger does not log it.
+func TestSlogObserverLogsWhatAnOperatorChanges(t *testing.T) {
+	t.Parallel()
+	change := &core.Change{By: "ada", Why: "it hangs", Before: "unknown", After: "done"}
+	const attributes = ` by=ada why="it hangs" before=unknown after=done`
+	for want, event := range map[string]core.Event{
+		`msg="lock operator_resolved" idempotent=true` + attributes:       {Kind: core.OperatorResolved, Idempotent: true, Change: change},
+		`msg="lock operator_revoked" shared=true` + attributes:            {Kind: core.OperatorRevoked, Shared: true, Change: change},
+		`msg="lock operator_handed_over"` + attributes:                    {Kind: core.OperatorHandedOver, Change: change},
+		`msg="lock operator_handed_over" by="" why="" before="" after=""`: {Kind: core.OperatorHandedOver, Change: &core.Change{}},
+		`msg="lock operator_revoked not confirmed"` + attributes + ` error="reqlock: redis unavailable"`: {
+			Kind: core.OperatorRevoked, Change: change, Err: core.ErrUnavailable,
+		},
+	} {
+		var log logBuffer
+		core.SlogObserver(log.logger())(event)
+		if got := log.String(); !strings.HasSuffix(got, " level=INFO "+want+"\n") {
+			t.Errorf("want %s, logged %s", want, got)
+		}
+	}
+	var log logBuffer
+	locks := newLocker(t, newEmbedded(t), core.WithLogger(log.logger()), core.WithObserver(core.SlogObserver(log.logger())))
+	key, err := core.EndpointKey("POST", "/payments", "7")
+	noError(t, err)
+	seen := interrupted(t, locks, key)
+	log.Reset()
+	noError(t, locks.Resolve(asAda(t.Context(), t), key, core.Done(), seen))
+	if got := log.String(); strings.Count(got, "operator_resolved") != 1 || !strings.Contains(got, " endpoint_key="+key+" attempt="+seen.String()+"\n") {
+		t.Error(got)
+	}
+}
+
 func TestSlogObserverLogsNameAndEnding(t *testing.T) {
 	t.Parallel()
 	var log logBuffer

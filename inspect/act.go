@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,16 +24,17 @@ const claim = 2 * time.Second
 // Revoke changes nothing but the leases that the operator has seen. If none of them is out any more, it
 // returns ErrChanged. Leases of HolderRevoked are skipped. It returns ErrAttempt for the lock of an
 // idempotent request, and ErrForeign if there is a lease that is none of reqlock. If it returns core.ErrUnavailable, the
-// leases may be revoked: call Lock.
+// leases may be revoked: call Lock. The event of a change says who made it: see WithObserver and core.AsOperator.
 func (i *Inspector) Revoke(ctx context.Context, lock Lock) error {
 	if err := checkLock("Revoke", lock); err != nil {
 		return err
 	}
 	request := redisstore.RevokeRequest{Lock: lock.Key.name, Bound: commandBound, Tombstone: redisstore.NewTombstone()}
+	var ending []Holder
 	for _, h := range lock.Holders {
 		switch {
 		case h.Kind == HolderProcess && h.LeaseLeft >= 0:
-			request.Leases = append(request.Leases, string(h.Lease))
+			request.Leases, ending = append(request.Leases, string(h.Lease)), append(ending, h)
 		case h.Kind != HolderRevoked:
 			return fmt.Errorf("%w: Revoke leaves it alone", ErrForeign)
 		}
@@ -41,15 +43,20 @@ func (i *Inspector) Revoke(ctx context.Context, lock Lock) error {
 		return nil
 	}
 	revoked, err := await(ctx, i, func(s actor, done func(int, error)) { s.Revoke(request, done) })
+	after := HolderRevoked.String()
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, errUnsure):
 		return err
+	case err != nil:
 	case revoked == redisstore.NoTTL:
 		return fmt.Errorf("%w: it has no TTL", ErrForeign)
 	case revoked == 0:
 		return ErrChanged
+	case revoked < len(ending):
+		after += fmt.Sprintf(", %d of these leases: the others had ended", revoked)
 	}
-	return nil
+	i.observeEnded(ctx, core.OperatorRevoked, lock, ending, after, err)
+	return err
 }
 
 // HandOver frees the leases of lock.Holders at once, and grants them to the processes that wait. It is
@@ -73,30 +80,61 @@ func (i *Inspector) HandOver(ctx context.Context, lock Lock) error {
 	if err != nil {
 		return err
 	}
-	freed := 0
+	var ended []Holder
+	granted := 0
 	for _, h := range lock.Holders {
 		token, isOut := tokens[h.Lease]
 		if !isOut {
 			continue
 		}
-		request := redisstore.HandOverRequest{Lock: lock.Key.name, Bound: commandBound, Token: token, Claim: claim}
-		if lock.Shared {
-			request.Limit = store.Unlimited // any limit of a shared lease: the token has its own
+		var status store.ReleaseStatus
+		status, err = i.handOver(ctx, lock, token)
+		if status == store.Handed {
+			granted++
 		}
-		released, err := await(ctx, i, func(s actor, done func(store.ReleaseResult, error)) { s.HandOver(request, done) })
-		switch {
-		case err != nil:
-			return err
-		case released.Status == store.Unsure:
-			return fmt.Errorf("%w: the lease may have ended: call Lock", core.ErrUnavailable)
-		case released.Status != store.NotHeld:
-			freed++
+		if err == nil && status != store.NotHeld || errors.Is(err, errUnsure) {
+			ended = append(ended, h)
+		}
+		if err != nil {
+			break
 		}
 	}
-	if freed == 0 {
+	if len(ended) == 0 && err == nil {
 		return ErrChanged
 	}
-	return nil
+	if len(ended) > 0 {
+		unsure := err
+		if !errors.Is(err, errUnsure) {
+			unsure = nil // it is about another lease, which has not ended
+		}
+		i.observeEnded(ctx, core.OperatorHandedOver, lock, ended, afterHandOver(len(ended), granted), unsure)
+	}
+	return err
+}
+
+// handOver ends one lease.
+func (i *Inspector) handOver(ctx context.Context, lock Lock, token string) (store.ReleaseStatus, error) {
+	request := redisstore.HandOverRequest{Lock: lock.Key.name, Bound: commandBound, Token: token, Claim: claim}
+	if lock.Shared {
+		request.Limit = store.Unlimited // any limit of a shared lease: the token has its own
+	}
+	released, err := await(ctx, i, func(s actor, done func(store.ReleaseResult, error)) { s.HandOver(request, done) })
+	if err == nil && released.Status == store.Unsure {
+		err = errUnsure
+	}
+	return released.Status, err
+}
+
+// afterHandOver says what has become of leases, some of which were granted to waiters.
+func afterHandOver(ended, granted int) string {
+	switch granted {
+	case 0:
+		return "free"
+	case ended:
+		return "granted to a waiter"
+	default:
+		return fmt.Sprintf("%d granted to waiters, %d free", granted, ended-granted)
+	}
 }
 
 // checkLock refuses a lock that has no lease to end.

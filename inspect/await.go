@@ -36,9 +36,12 @@ func await[T any](ctx context.Context, i *Inspector, do func(s actor, done func(
 	case r := <-replies:
 		return r.result, asActionError(r.err)
 	case <-ctx.Done():
-		return result, fmt.Errorf("%w: the lease may have ended: call Lock: %w", core.ErrUnavailable, ctx.Err())
+		return result, fmt.Errorf("%w: %w", errUnsure, ctx.Err())
 	}
 }
+
+// errUnsure says that it is unknown whether a lease has ended.
+var errUnsure = fmt.Errorf("%w: the lease may have ended: call Lock", core.ErrUnavailable)
 
 // asActionError returns the error of an action.
 func asActionError(err error) error {
@@ -47,7 +50,7 @@ func asActionError(err error) error {
 	}
 	var fault *store.Fault
 	if errors.As(err, &fault) && fault.Unknown {
-		return fmt.Errorf("%w: the lease may have ended: call Lock: %w", core.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", errUnsure, err)
 	}
 	return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 }

@@ -37,9 +37,10 @@ func newLocker(t testing.TB, rdb redis.UniversalClient, opts ...core.Option) *co
 	return locks
 }
 
+// newInspector returns an Inspector that does not log.
 func newInspector(t testing.TB, rdb redis.UniversalClient, opts ...inspect.Option) *inspect.Inspector {
 	t.Helper()
-	return must(inspect.New(rdb, opts...))(t)
+	return must(inspect.New(rdb, append(opts, inspect.WithObserver(func(core.Event) {}))...))(t)
 }
 
 // must returns the result of a call. It fails the test if the call has failed.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/redisstore"
 	"github.com/reqlock/reqlock/internal/redis/topology"
@@ -40,6 +42,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Inspector, error) {
 	}
 	if err := keyspace.CheckPrefix(s.prefix); err != nil {
 		return nil, fmt.Errorf("reqlock: WithPrefix: the prefix %w", err)
+	}
+	if len(s.observers) == 0 {
+		s.observers = append(s.observers, func(e core.Event) { core.SlogObserver(slog.Default())(e) })
 	}
 	return &Inspector{settings: s, rdb: rdb, names: keyspace.New(s.prefix)}, nil
 }

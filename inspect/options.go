@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/reqlock/reqlock/core"
 )
 
 // An Option changes a setting of an Inspector.
@@ -15,6 +17,7 @@ type settings struct {
 	limit     int
 	pause     time.Duration // 0 is as long as the last command took
 	retention time.Duration
+	observers []func(core.Event)
 }
 
 // The limits of the options.
@@ -65,6 +68,20 @@ func WithRetention(d time.Duration) Option {
 			return errors.New("reqlock: WithRetention: the time is not positive")
 		}
 		s.retention = d
+		return nil
+	}
+}
+
+// WithObserver adds a function that receives an event for each change that Revoke, HandOver and Resolve make,
+// or perhaps make: see core.Change. If not set, each change is a line of slog.Default at INFO, as
+// core.SlogObserver logs it. The function runs on the goroutine of the call, which returns after it, so it may
+// store the event. Calls at once call it at once.
+func WithObserver(observe func(core.Event)) Option {
+	return func(s *settings) error {
+		if observe == nil {
+			return errors.New("reqlock: WithObserver: the function is nil")
+		}
+		s.observers = append(s.observers, observe)
 		return nil
 	}
 }

@@ -18,6 +18,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"WithLimit: 1000001":       inspect.WithLimit(1_000_001),
 		"WithPause: 0s":            inspect.WithPause(0),
 		"WithRetention":            inspect.WithRetention(0),
+		"WithObserver":             inspect.WithObserver(nil),
 		"WithPrefix: the prefix h": inspect.WithPrefix("{"),
 	} {
 		if _, err := inspect.New(rdb, option); err == nil || !strings.HasPrefix(err.Error(), "reqlock: "+want) {

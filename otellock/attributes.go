@@ -29,6 +29,8 @@ const (
 	CauseKey = attribute.Key("reqlock.cause")
 	// EndingKey is the core.Ending of an attempt: "commit", "done", "abort" or "unknown".
 	EndingKey = attribute.Key("reqlock.ending")
+	// ChangeKey is what an operator has done: "resolved", "revoked" or "handed_over".
+	ChangeKey = attribute.Key("reqlock.change")
 	// KeyDigestKey is the digest of the key. Only spans have it.
 	KeyDigestKey = attribute.Key("reqlock.key.digest")
 	// ProcessKey is the id of the process, with which the tokens of its locks in Redis begin. Only
@@ -48,6 +50,10 @@ const (
 	causeLost    = "lost"
 	causeMaxHold = "max_hold"
 	causeClosed  = "closed"
+
+	changeResolved   = "resolved"
+	changeRevoked    = "revoked"
+	changeHandedOver = "handed_over"
 )
 
 // commonOf returns the attributes that all metrics and spans of an event have.

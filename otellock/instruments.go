@@ -20,7 +20,7 @@ type instruments struct {
 
 	leaseGrants, leaseLosses, leaseRenewals, leaseOverruns metric.Int64Counter
 	attemptEndings, attemptRestorations, attemptUnknown    metric.Int64Counter
-	requestUnlocked, outageStarts                          metric.Int64Counter
+	requestUnlocked, outageStarts, operatorChanges         metric.Int64Counter
 	outageActive                                           metric.Int64UpDownCounter
 	outcomeOpen                                            metric.Int64Gauge
 
@@ -65,6 +65,7 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		outageStarts:        counter("reqlock.outage.starts", "{outage}", "Outages of a server of Redis that began."),
 		outageActive:        gauge("reqlock.outage.active", "{server}", "Servers of Redis that fail or refuse all commands now."),
 		requestUnlocked:     counter("reqlock.request.unlocked", "{request}", "Requests that ran without their lock."),
+		operatorChanges:     counter("reqlock.operator.changes", "{change}", "Locks and outcomes that an operator has changed, or has perhaps changed."),
 	}
 	var err error
 	made.outcomeOpen, err = meter.Int64Gauge("reqlock.outcome.open", metric.WithUnit("{outcome}"),

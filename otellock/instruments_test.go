@@ -35,6 +35,7 @@ func everyEvent() []core.Event {
 		{Kind: core.Unlocked},
 		{Kind: core.Registered},
 		{Kind: core.Searched, Open: 2, Took: time.Second},
+		{Kind: core.OperatorRevoked, Change: &core.Change{By: "ada"}},
 	}
 }
 
@@ -76,6 +77,7 @@ func TestInstrumentsHaveTheirUnitsAndBuckets(t *testing.T) {
 		"reqlock.lease.losses {lease} monotonic=true",
 		"reqlock.lease.overruns {lease} monotonic=true",
 		"reqlock.lease.renewals {renewal} monotonic=true",
+		"reqlock.operator.changes {change} monotonic=true",
 		"reqlock.outage.active {server} monotonic=false",
 		"reqlock.outage.starts {outage} monotonic=true",
 		"reqlock.outcome.open {outcome} ",

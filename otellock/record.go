@@ -51,6 +51,12 @@ func (i *Instrumentation) record(e core.Event) {
 		m.outcomeOpen.Record(ctx, int64(e.Open))
 	case core.Unlocked:
 		m.requestUnlocked.Add(ctx, 1, s.plain.add...)
+	case core.OperatorResolved:
+		count(ctx, m.operatorChanges, s, ChangeKey.String(changeResolved), failureOf(e.Err))
+	case core.OperatorRevoked:
+		count(ctx, m.operatorChanges, s, ChangeKey.String(changeRevoked), failureOf(e.Err))
+	case core.OperatorHandedOver:
+		count(ctx, m.operatorChanges, s, ChangeKey.String(changeHandedOver), failureOf(e.Err))
 	case core.Registered:
 		recordZero(ctx, m, s, e.Idempotent)
 	default:

@@ -115,6 +115,15 @@ func TestEachEventIsRecorded(t *testing.T) {
 		"restored": {core.Event{Kind: core.Restored, Idempotent: true}, table{"attempt.restorations" + attempt: 1}},
 		"searched": {core.Event{Kind: core.Searched, Name: unnamed, Open: 2, Took: time.Second}, table{"outcome.open": 2}},
 		"unknown":  {core.Event{Kind: core.OutcomeUnknown, Idempotent: true}, table{"attempt.unknown" + attempt: 1}},
+		"an operator resolves": {
+			core.Event{Kind: core.OperatorResolved, Idempotent: true, Change: &core.Change{By: "ada"}},
+			table{"operator.changes change=resolved" + attempt: 1},
+		},
+		"an operator revokes": {core.Event{Kind: core.OperatorRevoked, Change: &core.Change{By: "ada"}}, table{"operator.changes change=revoked" + lock: 1}},
+		"an operator perhaps frees a lock": {
+			core.Event{Kind: core.OperatorHandedOver, Change: &core.Change{By: "ada"}, Err: unavailable},
+			table{"operator.changes change=handed_over error.type=unavailable" + lock: 1},
+		},
 		"unlocked": {core.Event{Kind: core.Unlocked, Err: unavailable}, table{"request.unlocked" + lock: 1}},
 		"registered": {
 			core.Event{Kind: core.Registered, Idempotent: true},

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/reqlock/reqlock/core"
 )
 
 // A command is one of the commands of the program.
@@ -33,7 +35,8 @@ type call struct {
 	session
 	options
 
-	args []string
+	args   []string
+	change *core.Event // what an operator has changed; nil: nothing
 }
 
 // commands returns all commands, in the order of help.

@@ -39,7 +39,7 @@ func (c *call) withServer(do func(s *server) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
-	i, err := inspect.New(rdb, inspect.WithPrefix(c.prefix), inspect.WithLimit(c.limit), inspect.WithRetention(c.retention))
+	i, err := inspect.New(rdb, inspect.WithPrefix(c.prefix), inspect.WithLimit(c.limit), inspect.WithRetention(c.retention), inspect.WithObserver(c.observe))
 	switch {
 	case err != nil:
 		return misuse("%s", strings.TrimPrefix(err.Error(), "reqlock: "))

@@ -26,6 +26,10 @@ func beginFree(f *flag.FlagSet) action {
 	f.BoolVar(&free.all, "all", false, "end all permits or shared leases")
 	free.by.add(f)
 	return func(ctx context.Context, c *call) error {
+		ctx, err := free.by.sign(ctx)
+		if err != nil {
+			return err
+		}
 		return c.withServer(func(s *server) error { return free.run(ctx, c, s) })
 	}
 }
@@ -59,10 +63,11 @@ func (f *freeing) run(ctx context.Context, c *call, s *server) error {
 			return err
 		}
 	}
-	if err := c.within(ctx, func(ctx context.Context) error { return end(ctx, lock) }); err != nil {
+	err = c.within(ctx, func(ctx context.Context) error { return end(ctx, lock) })
+	if err != nil && c.change == nil {
 		return err
 	}
-	return c.done(done, text, f.by)
+	return c.done(done, text, f.by, err)
 }
 
 // look reads the lock, with the leases that free is to end.

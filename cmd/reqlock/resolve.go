@@ -10,42 +10,6 @@ import (
 	"github.com/reqlock/reqlock/core"
 )
 
-// A doneView is a line of --json that says what was done.
-type doneView struct {
-	Action string `json:"action"`
-	Digest string `json:"digest"`
-	Leases int    `json:"leases,omitempty"`
-	Status int    `json:"status,omitempty"`
-	Bytes  int    `json:"bytes,omitempty"`
-	By     string `json:"by,omitempty"`
-	Why    string `json:"why,omitempty"`
-}
-
-// A signature says who does something, and why.
-type signature struct{ by, why string }
-
-// add adds the flags.
-func (s *signature) add(f *flag.FlagSet) {
-	f.StringVar(&s.by, "by", "", "`WHO` does it: only printed, in the line that says what was done")
-	f.StringVar(&s.why, "why", "", "the `REASON`: only printed, in the same line")
-}
-
-// done prints what was done. The text is that of a person.
-func (c *call) done(v doneView, text string, s signature) error {
-	v.By, v.Why = s.by, s.why
-	if c.json {
-		return c.printJSON(v)
-	}
-	if s.by != "" {
-		text += ", by " + quoted(s.by)
-	}
-	if s.why != "" {
-		text += ": " + quoted(s.why)
-	}
-	_, err := c.out.Write([]byte(text + "\n"))
-	return err
-}
-
 // notDone is the resolution that lets the next copy run.
 const notDone = "not_done"
 
@@ -68,6 +32,10 @@ func beginResolve(f *flag.FlagSet) action {
 		if err := seen.UnmarshalText([]byte(c.args[2])); err != nil || seen == (core.AttemptID{}) {
 			return misuse("SEEN is not the 40 hex digits that reqlock outcomes show prints")
 		}
+		ctx, err = by.sign(ctx)
+		if err != nil {
+			return err
+		}
 		return c.withServer(func(s *server) error {
 			if c.args[1] == notDone {
 				if err := c.confirmNotDone(ctx, s, seen, *yes); err != nil {
@@ -79,7 +47,7 @@ func beginResolve(f *flag.FlagSet) action {
 				v, err = c.resolve(ctx, s, resolution, seen)
 				return err
 			})
-			if err != nil {
+			if err != nil && c.change == nil {
 				return err
 			}
 			text := "resolved " + v.key() + " as " + c.args[1]
@@ -87,7 +55,7 @@ func beginResolve(f *flag.FlagSet) action {
 				text += fmt.Sprintf(", status %d, %s", done.Status, count(done.Bytes, "byte", "bytes"))
 			}
 			done.Digest = v.Digest
-			return c.done(done, text, by)
+			return c.done(done, text, by, err)
 		})
 	}
 }
@@ -96,7 +64,7 @@ func beginResolve(f *flag.FlagSet) action {
 // the service.
 func (c *call) resolve(ctx context.Context, s *server, resolution core.Resolution, seen core.AttemptID) (*recordView, error) {
 	key := c.args[0]
-	err := s.withLocker(ctx, c, func(locks *core.Locker) error { return locks.Resolve(ctx, key, resolution, seen) })
+	err := s.withLocker(ctx, c, func(locks *core.Locker) error { return locks.Resolve(ctx, key, resolution, seen) }, core.WithObserver(c.observe))
 	if !errors.Is(err, core.ErrNotFound) {
 		return c.viewKey(key), err
 	}

@@ -56,8 +56,8 @@ func TestAnInterruptOfResolveIsOneLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	r := o.runUntil(ctx, "resolve", "k", "done", strings.Repeat("a", 40)).want(t, exitError, "may have taken effect")
-	if strings.Count(r.problems, "\n") != 1 {
-		t.Errorf("it prints %s", r.problems)
+	if strings.Count(r.problems, "\n") != 1 || r.out != "perhaps resolved k as done\n" {
+		t.Errorf("it prints %s%s", r.out, r.problems)
 	}
 }
 

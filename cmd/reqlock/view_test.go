@@ -45,7 +45,7 @@ func TestTheNamesOfJSONAreStable(t *testing.T) {
 		reflect.TypeFor[processView](): `process service version host pid silent started age_ms held waiting
 			holds.digest holds.name holds.caller holds.for_ms holds.idempotent holds.shared holds.requests
 			waits.digest waits.name waits.caller waits.for_ms waits.idempotent waits.shared waits.requests`,
-		reflect.TypeFor[doneView](): `action digest leases status bytes by why`,
+		reflect.TypeFor[doneView](): `action digest leases status bytes by why before after error`,
 		reflect.TypeFor[keyView]():  `endpoint_key digest name`,
 		reflect.TypeFor[finding]():  `check result detail`,
 	} {

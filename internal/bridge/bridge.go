@@ -1,4 +1,4 @@
-// Package bridge lets package adapter reach what package core does not export. core sets the functions
+// Package bridge lets packages adapter and inspect reach what package core does not export. core sets the functions
 // in its init. Values of core have the type any here, because core imports this package.
 package bridge
 
@@ -44,6 +44,15 @@ type Facts struct {
 	FailsOpen    bool          // core.WithFailOpen
 	KeepsRecords bool          // it is no quorum
 	SharesLocks  bool          // core.WithPermits or core.WithShared
+}
+
+// A Change is what the event of a change by an operator says: see core.Change.
+type Change struct {
+	Kind          int    // a core.EventKind
+	Key           string // "": Redis has only its digest
+	Shared        bool
+	Before, After string
+	Err           error
 }
 
 // An OwnOption names an option of an adapter.
@@ -96,4 +105,6 @@ var (
 	CheckName func(name string) error
 	// Warn is adapter.Warn.
 	Warn func(l, subject any, err error)
+	// NewChange returns the core.Event of a change that an operator makes under ctx: see core.AsOperator.
+	NewChange func(ctx context.Context, c Change) any
 )

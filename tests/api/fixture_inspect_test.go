@@ -53,7 +53,6 @@ func inspected(t *testing.T, key string) map[string][]any {
 	hold, wait := inspect.Hold{Digest: lock.Key.String()}, inspect.Wait{Digest: lock.Key.String()}
 	process := inspect.Process{Holds: []inspect.Hold{hold}, Waits: []inspect.Wait{wait}}
 	return map[string][]any{
-		"console.Action":  {console.Action{Kind: console.Revoke, Key: lock.Key}},
 		"console.Console": {pages},
 
 		"inspect.Filter":      {inspect.Filter{Match: "what the operator has typed"}},

@@ -149,6 +149,12 @@ func samplesOf(t *testing.T) map[string][]any {
 	must(err)
 	sealer, err := core.NewAESSealer("now", map[string][]byte{"now": []byte(strings.Repeat(secret, 4))})
 	must(err)
+	failed, err := locks.Begin(ctx, key+"5", nil)
+	must(err)
+	must(failed.Unknown(ctx, nil))
+	unknown, err := locks.ReadRecord(ctx, key+"5")
+	must(err)
+	must(locks.Resolve(ctx, key+"5", core.Answered(made), unknown.Attempt))
 	event := core.Event{Err: busy}
 	mu.Lock()
 	defer mu.Unlock()
@@ -160,6 +166,7 @@ func samplesOf(t *testing.T) map[string][]any {
 		"core.AESSealer": {sealer},
 		"core.Attempt":   {done, replay, running, inner},
 		"core.AttemptID": {record.Attempt},
+		"core.Change":    {*event.Change, event.Change},
 		"core.Error":     {busy},
 		"core.Event":     events,
 		"core.EventKey":  {event.Key},

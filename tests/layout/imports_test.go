@@ -39,7 +39,7 @@ var layers = map[string]string{
 	"core":             "redis bridge engine keytext kind quorumstore readiness redisstore registry script",
 	"core/locktest":    "redis miniredis core",
 	"console":          "net/http core inspect",
-	"inspect":          "redis core command keyspace redisstore registry script store topology",
+	"inspect":          "redis core bridge command keyspace redisstore registry script store topology",
 	"adapter":          "net/http core bridge answer httpbody keytext kind",
 	"adapter/protomsg": "protobuf core adapter annotated fieldpath kind",
 

@@ -92,6 +92,7 @@ func onceEach() []core.Event {
 		{Kind: core.OutcomeUnknown, Idempotent: true},
 		{Kind: core.Outage, Err: core.ErrUnavailable},
 		{Kind: core.Searched, Open: 1, Took: time.Second},
+		{Kind: core.OperatorRevoked, Change: &core.Change{By: "ada"}},
 	}
 	for i := range events {
 		events[i].Name = "account"
@@ -300,7 +301,7 @@ func checkDocs(t *testing.T, p *prometheusServer) {
 		t.Fatal(err)
 	}
 	names := regexp.MustCompile("\\| `(reqlock_\\w+)` \\|").FindAllStringSubmatch(string(page), -1)
-	if len(names) != 18 {
+	if len(names) != 19 {
 		t.Errorf("docs/observability.md has %d metrics of Prometheus", len(names))
 	}
 	for _, name := range names {

@@ -1,6 +1,9 @@
 package fault
 
-import "github.com/reqlock/reqlock/inspect"
+import (
+	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/inspect"
+)
 
 // revokeFaults returns the fault in which an operator revokes leases of holders that live. The
 // holders lose their leases. No loss of data is declared: it would excuse a second holder beside the first one.
@@ -8,7 +11,7 @@ func revokeFaults() []Fault {
 	return []Fault{{
 		Name: "lease-is-revoked", On: withOneCopy(),
 		Inject: repeat(6, func(s *System) {
-			operator, err := inspect.New(s.Admin)
+			operator, err := inspect.New(s.Admin, inspect.WithObserver(func(core.Event) {}))
 			if err != nil {
 				s.Fatalf("the operator: %v", err)
 			}
