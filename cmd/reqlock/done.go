@@ -59,7 +59,8 @@ func (c *call) observe(e core.Event) {
 func (c *call) done(v doneView, text string, s signature, failed error) error {
 	v.By, v.Why = s.by, s.why
 	if c.change != nil {
-		v.Before, v.After = c.change.Change.Before, c.change.Change.After
+		did := c.change.Change
+		v.By, v.Why, v.Before, v.After = did.By, did.Why, did.Before, did.After
 	}
 	if failed != nil {
 		v.Error, text = failed.Error(), "perhaps "+text
