@@ -132,22 +132,56 @@ func TestARefusedChangeIsNoEvent(t *testing.T) {
 	}
 }
 
+// A partition begins with the first script, so that reading before it succeeds.
+type partition struct{ begin func() }
+
+func (partition) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (p partition) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if strings.HasPrefix(cmd.Name(), "eval") {
+			p.begin()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (p partition) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if strings.HasPrefix(cmd.Name(), "eval") {
+				p.begin()
+			}
+		}
+		return next(ctx, cmds)
+	}
+}
+
 // If Redis does not reply, the leases have perhaps ended.
 func TestAChangeWithoutAReplyIsAnEvent(t *testing.T) {
 	t.Parallel()
-	server := start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	must(newLocker(t, server.Client(t)).Lock(t.Context(), "k"))(t)
-	i, events, ada := newObserved(t, proxy.Client(t))
-	lock := must(i.Lock(t.Context(), "k"))(t)
-	proxy.Partition()
-	ctx, cancel := context.WithTimeout(ada, 100*time.Millisecond)
-	defer cancel()
-	err := i.Revoke(ctx, lock)
-	wantError(t, err, core.ErrUnavailable)
-	want := core.Change{By: "ada", Why: "it hangs", Before: held(lock), After: "revoked"}
-	if got := *events; len(got) != 1 || *got[0].Change != want || !errors.Is(got[0].Err, core.ErrUnavailable) || got[0].Context().Err() != nil {
-		t.Errorf("%+v, %v", got, err)
+	for name, after := range map[string]string{"revoke": "revoked", "hand over": "free"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := start(t)
+			proxy := redistest.NewProxy(t, server.Addr())
+			must(newLocker(t, server.Client(t)).Lock(t.Context(), "k"))(t)
+			rdb := proxy.Client(t)
+			i, events, ada := newObserved(t, rdb)
+			lock := must(i.Lock(t.Context(), "k"))(t)
+			ctx, cancel := context.WithCancel(ada)
+			defer cancel()
+			rdb.AddHook(partition{func() {
+				proxy.Partition()
+				cancel()
+			}})
+			err := map[string]func(context.Context, inspect.Lock) error{"revoke": i.Revoke, "hand over": i.HandOver}[name](ctx, lock)
+			wantError(t, err, core.ErrUnavailable)
+			want := core.Change{By: "ada", Why: "it hangs", Before: held(lock), After: after}
+			if got := *events; len(got) != 1 || *got[0].Change != want || !errors.Is(got[0].Err, core.ErrUnavailable) || got[0].Context().Err() != nil {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
 	}
 }
 
