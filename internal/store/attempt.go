@@ -12,6 +12,23 @@ type Attempt struct {
 	Keep time.Duration
 	// Rerun allows the attempt to run after an attempt that died.
 	Rerun bool
+	// Reference is what an operator looks for in other logs, such as the id of a trace; "" is none. See
+	// IsReference. The record has it, so that copies learn it.
+	Reference string
+}
+
+// MaxReference is the largest length of a reference, in bytes.
+const MaxReference = 64
+
+// IsReference reports whether a text may be a reference: it is short, and has only printable characters of
+// ASCII, also if a client has sent it.
+func IsReference(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= MaxReference
 }
 
 // A Verdict says why an attempt must not run.

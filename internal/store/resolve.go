@@ -90,4 +90,6 @@ type Outcome struct {
 	Left time.Duration
 	// Fingerprint is that of the request. It is empty if a damaged record has none.
 	Fingerprint string
+	// First is the Reference of the attempt; "" is none.
+	First string
 }

@@ -55,6 +55,9 @@ type Answer struct {
 	// Running is true if the key is not granted because another attempt runs, with the
 	// same fingerprint.
 	Running bool
+	// First is the Reference of the attempt that the record is about, with a Verdict or if Running; if
+	// granted, of the attempt that died before this one. "" is none.
+	First string
 }
 
 // WaitingUnknown is the Waiting of a result that does not report it.

@@ -157,7 +157,7 @@ func (w *recordMonitor) addWrite(name, record string, fields []string) {
 		all = append(all, history.Op{Kind: history.Forget})
 	case "HSET":
 		switch {
-		case fields[0] == "u": // an unknown outcome was reported
+		case fields[0] == "u", fields[0] == "r": // an unknown outcome was reported, or the reference of an attempt
 			return
 		case slices.Contains(fields, "x"): // by Forget
 			w.writes[record] = append(all, history.Op{Kind: history.Forget})

@@ -29,6 +29,7 @@ func (s *Store) beginAttempt(r *store.EnqueueRequest, done func(store.Answer, er
 	} else {
 		t.args = append(t.args, "reject")
 	}
+	t.encodeReference(r.Attempt)
 	t.done, t.decode = done, decodeBegin
 	s.pipeline.Do(&t.Call, pipeline.Begin)
 }
@@ -48,9 +49,14 @@ func (s *Store) finishAttempt(r *store.ReleaseRequest, done func(store.ReleaseRe
 		t.args = append(t.args, "D")
 		t.encodeAttempt(r.Attempt, r.Attempt.Keep)
 		t.args = append(t.args, t.result.setBytes(r.Record))
+		t.encodeReference(r.Attempt)
 	case store.EndDone:
 		t.args = append(t.args, "U")
 		t.encodeAttempt(r.Attempt, r.Attempt.Keep)
+		if r.Attempt.Reference != "" {
+			t.args = append(t.args, "") // no answer
+		}
+		t.encodeReference(r.Attempt)
 	case store.EndAbort:
 		class = pipeline.Abort
 		t.args = append(t.args, "A")
@@ -63,4 +69,11 @@ func (s *Store) finishAttempt(r *store.ReleaseRequest, done func(store.ReleaseRe
 // encodeAttempt adds the fingerprint of the request and the TTL of its record.
 func (x *operation) encodeAttempt(a *store.Attempt, keep time.Duration) {
 	x.args = append(x.args, x.fingerprint.setBytes(a.Fingerprint), x.keep.setInt(keep.Milliseconds()))
+}
+
+// encodeReference adds the reference of the attempt, the last argument of a script, if it has one.
+func (x *operation) encodeReference(a *store.Attempt) {
+	if a.Reference != "" {
+		x.args = append(x.args, x.reference.setString(a.Reference))
+	}
 }

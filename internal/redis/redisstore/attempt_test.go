@@ -16,8 +16,9 @@ func attempts(r *storetest.AnyRequest) { r.Attempt = storetest.AttemptRequest(""
 func begin(changes ...change) transition { return asking(append([]change{attempts}, changes...)...) }
 
 // finish returns a transition that ends an attempt.
-func finish(ending store.Ending) transition {
-	return releasing(attempts, func(r *storetest.AnyRequest) { r.Ending, r.Record = ending, []byte(storetest.Record) })
+func finish(ending store.Ending, changes ...change) transition {
+	ends := func(r *storetest.AnyRequest) { r.Ending, r.Record = ending, []byte(storetest.Record) }
+	return releasing(append([]change{attempts, ends}, changes...)...)
 }
 
 func rerun(r *storetest.AnyRequest) { r.Attempt.Rerun = true }
@@ -30,7 +31,7 @@ func runningRecord(token, number string) hash {
 
 // attemptTransitions are the transitions of attempts. What they do with the queue is tested with
 // the other transitions.
-var attemptTransitions = slices.Concat(attemptBegins, attemptEndings)
+var attemptTransitions = slices.Concat(attemptBegins, attemptEndings, referenceTransitions)
 
 var attemptBegins = testsOf([]transitionRow{
 	{name: "begin the first attempt", do: begin(), first: "granted, number 1", after: "A1 ttl | | R A1 1"},

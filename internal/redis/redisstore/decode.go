@@ -71,12 +71,15 @@ func decodeVote(r pipeline.Reply, x *operation) (store.Answer, error) {
 	return store.Answer{}, command.UnexpectedReply(r.Value)
 }
 
+// askFields is how many fields the result of ask.lua has.
+const askFields = 4
+
 // decodeAsk decodes the result of ask.lua, sharedask.lua or vote.lua.
 func decodeAsk(fields []any, sent time.Time, x *operation) (answer store.Answer, ok bool) {
 	if waiting, fence, fences, ok := decodeHeld(fields, x.fences); ok {
 		return store.Answer{Granted: true, Since: sent, Waiting: waiting, Fence: fence, Fences: fences}, true
 	}
-	if len(fields) != 4 || fields[0] != int64(0) {
+	if len(fields) != askFields || fields[0] != int64(0) {
 		return store.Answer{}, false
 	}
 	holder, isString := fields[1].(string)

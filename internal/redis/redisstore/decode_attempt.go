@@ -7,7 +7,7 @@ import (
 )
 
 // decodeBegin decodes the reply of begin.lua: a verdict, or the result of ask.lua with one
-// more field.
+// more field. Behind it there may be the reference of another attempt.
 func decodeBegin(r pipeline.Reply, x *operation) (store.Answer, error) {
 	if r.Err != nil {
 		return store.Answer{}, r.Err
@@ -16,8 +16,10 @@ func decodeBegin(r pipeline.Reply, x *operation) (store.Answer, error) {
 	if answer, ok := decodeVerdict(fields, x.attempt.Rerun); ok {
 		return answer, nil
 	}
-	if last := len(fields) - 1; last >= 0 {
-		if answer, ok := decodeAsk(fields[:last], r.Sent, x); ok && decodeBegun(&answer, fields[last]) {
+	if len(fields) > askFields {
+		answer, ok := decodeAsk(fields[:askFields], r.Sent, x)
+		first, isFirst := decodeFirst(fields[askFields+1:])
+		if answer.First = first; ok && isFirst && decodeBegun(&answer, fields[askFields]) {
 			return hideMarker(answer), nil
 		}
 	}
@@ -28,26 +30,45 @@ func decodeBegin(r pipeline.Reply, x *operation) (store.Answer, error) {
 // only if the request must not be run again. The code for an aborted attempt is no verdict,
 // because no caller waits for the reply: see begin.lua.
 func decodeVerdict(fields []any, rerun bool) (answer store.Answer, ok bool) {
-	switch {
-	case len(fields) == 2 && fields[0] == int64(2):
-		record, isString := fields[1].(string)
-		return store.Answer{Verdict: store.Done, Record: []byte(record)}, isString
-	case len(fields) == 2 && fields[0] == int64(5):
-		name, isString := fields[1].(string)
-		return store.Answer{Verdict: store.Died, Unreported: name}, isString && len(name) == attemptNameLen && !rerun
-	case len(fields) != 1:
+	if len(fields) == 0 {
 		return store.Answer{}, false
 	}
+	rest := fields[1:]
 	switch fields[0] {
+	case int64(2):
+		if len(rest) == 0 {
+			return store.Answer{}, false
+		}
+		record, isString := rest[0].(string)
+		answer, ok, rest = store.Answer{Verdict: store.Done, Record: []byte(record)}, isString, rest[1:]
 	case int64(3):
-		return store.Answer{Verdict: store.Unreplayable}, true
+		answer, ok = store.Answer{Verdict: store.Unreplayable}, true
 	case int64(4):
-		return store.Answer{Verdict: store.Mismatch}, true
+		answer, ok = store.Answer{Verdict: store.Mismatch}, true
 	case int64(5):
-		return store.Answer{Verdict: store.Died}, !rerun
-	default:
-		return store.Answer{}, false
+		answer, ok = store.Answer{Verdict: store.Died}, !rerun
+		if len(rest) > 0 {
+			name, isString := rest[0].(string)
+			answer.Unreported, rest = name, rest[1:]
+			ok = ok && isString && (len(name) == attemptNameLen || name == "" && len(rest) > 0)
+		}
 	}
+	first, isFirst := decodeFirst(rest)
+	answer.First = first
+	return answer, ok && isFirst
+}
+
+// decodeFirst decodes the end of a reply, which may be the reference of an attempt. It ignores a text that
+// cannot be one, because another client may have changed the record.
+func decodeFirst(rest []any) (first string, ok bool) {
+	if len(rest) == 0 {
+		return "", true
+	}
+	first, ok = rest[0].(string)
+	if !store.IsReference(first) {
+		first = ""
+	}
+	return first, ok && len(rest) == 1
 }
 
 // decodeBegun decodes the field that begin.lua adds to the result of ask.lua: the number of

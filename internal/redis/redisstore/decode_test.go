@@ -115,6 +115,10 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 		list(two), list(two, nil), list(two, no), list(two, "secret", no), list(yes, "secret"), list("2", "secret"),
 		list(three, no), list(int64(6)), list(int64(7)), list("3"), three, "secret",
 	)
+	mustReject("begin", first,
+		list(no, "x", no, no, no, no), list(no, "x", no, no, yes, "secret", "secret"), list(two, "secret", "secret", "secret"), list(three, "secret", "secret"),
+		list(int64(5), ""), list(int64(5), nameOf(storetest.Bob1), "secret", "secret"), list(int64(6), "secret"),
+	)
 	mustReject("begin", first, list(int64(5), "secret"), list(int64(5), no), list(int64(5), nameOf(storetest.Bob1), no))
 	mustReject("begin", anew, list(int64(5)), list(int64(5), nameOf(storetest.Bob1)))
 	mustReject("finish", commits,
@@ -125,12 +129,12 @@ func TestUnexpectedRepliesAreFaults(t *testing.T) {
 	mustReject("resolve", first, nil, "secret", list(), list(yes), int64(-1), int64(4), true)
 	name, f := nameOf(storetest.Bob1), "print"
 	mustReject("outcome", first,
-		nil, "secret", yes, list(yes), list("D", name, no, yes, no), list("D", name, no, yes, no, no),
-		list("R", name, yes, yes), list("A", name, no, yes, no, f), list(no, name, yes, yes, no, f),
-		list("D", name, "secret", yes, no, f), list("D", name, no, "secret", no, f), list("D", name, no, yes, two, f), list("D", "secret", no, yes, no, f),
-		list("R", "secret", yes, yes, no, f), list("R", no, yes, yes, no, f), list("R", name, "secret", yes, no, f),
-		list("R", name, yes, "secret", no, f), list("R", name, yes, yes, two, f), list("R", name, no, yes, no, f),
-		list("D", name, yes, yes, no, f), list("D", name, no, yes, yes, f), list("U", name, no, yes, yes, f), list("?", name, no, yes, yes, f),
+		nil, "secret", yes, list(yes), list("D", name, no, yes, no), list("D", name, no, yes, no, no, f), list("D", name, no, yes, no, f), list("D", name, no, yes, no, f, no), list("D", name, no, yes, no, f, f, f),
+		list("R", name, yes, yes), list("A", name, no, yes, no, f, f), list(no, name, yes, yes, no, f, f),
+		list("D", name, "secret", yes, no, f, f), list("D", name, no, "secret", no, f, f), list("D", name, no, yes, two, f, f), list("D", "secret", no, yes, no, f, f),
+		list("R", "secret", yes, yes, no, f, f), list("R", no, yes, yes, no, f, f), list("R", name, "secret", yes, no, f, f),
+		list("R", name, yes, "secret", no, f, f), list("R", name, yes, yes, two, f, f), list("R", name, no, yes, no, f, f),
+		list("D", name, yes, yes, no, f, f), list("D", name, no, yes, yes, f, f), list("U", name, no, yes, yes, f, f), list("?", name, no, yes, yes, f, f),
 	)
 }
 

@@ -52,10 +52,10 @@ type arguments struct {
 	briefSet    command.SetNX
 	briefScript command.Generic
 
-	array                                  [17]any
+	array                                  [18]any
 	lock, queue, shared, fence, record     arg // the keys
 	token, ttl, claim, rejoinToken, waiter arg
-	fingerprint, keep, result              arg // of an attempt
+	fingerprint, keep, result, reference   arg // of an attempt
 }
 
 // briefLen is the number of arguments of the brief forms: of SET NX GET without GET, and of

@@ -36,6 +36,7 @@ type outcome struct {
 	stored  store.RecordStatus
 	// unreported is the name of the attempt that died, if that was not reported yet.
 	unreported string
+	first      string // the reference of another attempt
 
 	// These are set only for what an operator does.
 	resolved store.ResolveStatus
@@ -108,7 +109,7 @@ func outcomeOf(t *testing.T, r *storetest.AnyRequest, asked time.Time, got store
 	}
 	return outcome{
 		granted: got.Granted, waiting: got.Waiting, holder: got.Holder, remaining: got.Remaining, foreign: got.ForeignHolder, shared: got.Shared,
-		verdict: got.Verdict, record: string(got.Record), number: got.Number, running: got.Running, unreported: got.Unreported,
+		verdict: got.Verdict, record: string(got.Record), number: got.Number, running: got.Running, unreported: got.Unreported, first: got.First,
 	}
 }
 

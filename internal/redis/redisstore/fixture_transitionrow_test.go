@@ -109,8 +109,8 @@ func timeOf(text string) time.Duration {
 }
 
 // recordOf returns the record of these fields, and its TTL. Fields with a "=" are the
-// fingerprint f, the answer p, the attempts x that an operator has forgotten, and the attempt u
-// whose unknown outcome was reported.
+// fingerprint f, the answer p, the attempts x that an operator has forgotten, the attempt u
+// whose unknown outcome was reported, and the reference r of an attempt, as in "r=A1:trace".
 func recordOf(fields []string) (hash, time.Duration) {
 	record, ttl := hash{"s": fields[0], "t": attemptToken(fields[1]), "f": "print"}, time.Duration(0)
 	if fields[0] == "D" {
@@ -125,6 +125,9 @@ func recordOf(fields []string) (hash, time.Duration) {
 			record = forgotten(strings.Join(tokensOf(strings.Split(value, ",")), " "), record)
 		case name == "u":
 			record["u"] = nameOf(tokenOf(value))
+		case name == "r":
+			of, reference, _ := strings.Cut(value, ":")
+			record["r"] = nameOf(tokenOf(of))[:8] + reference
 		case name == "f", name == "p":
 			record[name] = value
 		default:
@@ -189,6 +192,8 @@ func outcomeOfText(text string) (o outcome) {
 			o.record = storetest.Record
 		case "answered":
 			o.read = store.Outcome{State: store.WasAnswered, Attempt: nameOf(attemptToken(rest)), Fingerprint: "print"}
+		case "first":
+			o.first = rest
 		case "unreported":
 			o.unreported = nameOf(attemptToken(rest))
 		default:

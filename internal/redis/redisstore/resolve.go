@@ -134,17 +134,18 @@ func decodeOutcome(r pipeline.Reply) (store.Outcome, error) {
 	if isList && len(fields) == 0 {
 		return store.Outcome{}, nil
 	}
-	if len(fields) == 6 {
+	if len(fields) == 7 {
 		name, isName := fields[1].(string)
 		number, isNumber := fields[2].(int64)
 		pttl, isTime := fields[3].(int64)
 		runs, isFlag := decodeFlag(fields[4])
 		fingerprint, isText := fields[5].(string)
 		state, isState := recordStateOf(fields[0], runs)
+		first, isFirst := decodeFirst(fields[6:])
 		isCounted := state == store.Running || state == store.Unknown
-		if isName && isNumber && isTime && isFlag && isText && isState && len(name) == attemptNameLen && (number > 0) == isCounted {
+		if isName && isNumber && isTime && isFlag && isText && isState && isFirst && len(name) == attemptNameLen && (number > 0) == isCounted {
 			left := max(0, time.Duration(pttl)*time.Millisecond)
-			return store.Outcome{State: state, Attempt: name, Number: int(number), Left: left, Fingerprint: fingerprint}, nil
+			return store.Outcome{State: state, Attempt: name, Number: int(number), Left: left, Fingerprint: fingerprint, First: first}, nil
 		}
 	}
 	return store.Outcome{}, command.UnexpectedReply(r.Value)

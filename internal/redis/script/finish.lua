@@ -2,13 +2,14 @@
 -- after it has sent this script for it.
 -- KEYS: K, {K}:q, {K}:r
 -- ARGV: token, ttl, claim, channel prefix, mode, 6 state of the record: D, U or A, 7 fingerprint, 8 ms to keep the record,
---   9 answer. The record of an abort only has to outlive late copies of begin.lua.
+--   9 answer, 10 the reference of the attempt, if it has one and may be done: for a record that is restored.
+--   The record of an abort only has to outlive late copies of begin.lua.
 -- Returns {reply of leave.lua, what became of the record}:
 --   0 unchanged: the record is another attempt's, or an operator has said that this attempt was not done
 --   1 the record is as the arguments say, by this command or by an earlier send of it
 --   2 there was no record, and no other token held K: the record is as the arguments say
 local state, fingerprint, keep = ARGV[6], ARGV[7], ARGV[8]
-local s, t, _, n, _, x = read()
+local s, t, _, n, _, x, r = read()
 local value = redis.call('GET', K)
 local left = leave(value, '')
 
@@ -28,4 +29,5 @@ elseif not value or tokenIn(value) == token then stored = 2
 else return {left, 0} end  -- the attempt of the holder of K may be running
 if x and state == 'A' then keep = math.max(tonumber(keep), redis.call('PTTL', R)) end
 if state == 'D' then write(state, fingerprint, keep, 'p', ARGV[9]) else write(state, fingerprint, keep) end
+if stored == 2 then refer(ARGV[10], r) end
 return {left, stored}

@@ -106,7 +106,7 @@ func New(durable bool) Set {
 		Renew:   newScript(tokenPart, mode, leasePart, fencePart, renewSource),
 		Release: newScript(tokenPart, freePart, mode, leasePart, queuePart, leavePart, releaseSource),
 		Keep:    newScript(tokenPart, keepSource),
-		Begin:   newScript(tokenPart, donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, statePart, recordPart, beginSource),
+		Begin:   newScript(tokenPart, statePart, donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, recordPart, beginSource),
 		Finish:  newScript(tokenPart, mode, leasePart, queuePart, leavePart, statePart, recordPart, finishSource),
 		Resolve: newScript(tokenPart, statePart, resolveSource),
 		Outcome: newScript(tokenPart, statePart, outcomeSource),
