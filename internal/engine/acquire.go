@@ -90,8 +90,9 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	}
 	root := e.rootOf(s, w.hold.request.Key)
 	if isMismatch(root.running, w.hold.request.Attempt) {
+		first := root.firstRunning()
 		s.mu.Unlock()
-		return &Refusal{Reason: Mismatch}
+		return &Refusal{Reason: Mismatch, First: first}
 	}
 	if root.committing > 0 && w.hold.request.Attempt != nil {
 		s.mu.Unlock()
@@ -100,8 +101,9 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 	l := root.listOf(w.hold.request.Limit)
 	busy, starts := l.isBusy() || root.waitsForLost(w.hold.request.Attempt), l.mayStart()
 	if w.nowait && busy {
+		first := root.firstRunning()
 		s.mu.Unlock()
-		return &Refusal{Reason: Busy}
+		return &Refusal{Reason: Busy, First: first}
 	}
 	// While a key is being released it is not busy yet for the first waiter.
 	queued := !w.nowait && (busy || l.first != nil && !starts)

@@ -147,7 +147,7 @@ type Event struct {
 	Context  *context.Context // the context of the request, or of Close; nil is none
 	Waited   time.Duration    // Acquired, Refused, Replayed
 	Held     time.Duration    // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing; how long a Searched took
-	Caller   string           // HeldLong, Closing: the Caller of the Request
+	Origin   string           // HeldLong, Closing: the Caller of the Request; any other kind: the First of a Refusal, or the Reference of the Attempt whose outcome is unknown
 	Holds    int              // Closing: how many leases have a holder; Searched: how many outcomes are unknown
 	Err      error            // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any; or the cause of Interrupt, or a *Found; Warned
 }

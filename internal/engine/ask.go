@@ -157,7 +157,7 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 	case !answer.Granted:
 		q.lastFault, q.running = nil, nil
 		if answer.Running {
-			q.setRunning(r.Attempt)
+			q.setRunning(r.Attempt, answer.First)
 			if !q.engine.hasIssued(answer.Holder) {
 				q.noteRival()
 			}
@@ -165,7 +165,7 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 		q.noteContention()
 	default:
 		lease := newLease(q, r.Target, r.Attempt, answer.Since)
-		if lease.number = answer.Number; lease.number > 1 {
+		if lease.number, lease.before = answer.Number, answer.First; lease.number > 1 {
 			q.noteRival() // also if it does not run: the store refuses the commit of the attempt before it
 		}
 		if !lease.valid(lease.begun) || q.committing > 0 {

@@ -11,13 +11,19 @@ import (
 // An Attempt is the idempotent request of a caller.
 type Attempt = store.Attempt
 
+// MaxReference is store.MaxReference, for the owner of the engine.
+const MaxReference = store.MaxReference
+
+// IsReference is store.IsReference, for the owner of the engine.
+func IsReference(text string) bool { return store.IsReference(text) }
+
 // sameAttempt reports whether a grant to one of two callers of a key can serve the
-// other.
+// other. The record has the reference of the caller that has asked.
 func sameAttempt(a, b *Attempt) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Rerun == b.Rerun && a.Keep == b.Keep && bytes.Equal(a.Fingerprint, b.Fingerprint)
+	return a.Rerun == b.Rerun && a.Keep == b.Keep && a.Reference == b.Reference && bytes.Equal(a.Fingerprint, b.Fingerprint)
 }
 
 // isMismatch reports whether two attempts with the same key are different requests.
@@ -25,19 +31,41 @@ func isMismatch(a, b *Attempt) bool {
 	return a != nil && b != nil && !bytes.Equal(a.Fingerprint, b.Fingerprint)
 }
 
-// setRunning notes which attempt runs, and refuses the callers that brought the same
-// key with another request.
-func (q *queue) setRunning(a *Attempt) {
-	q.running = a
+// setRunning notes which attempt runs, and its reference, and refuses the callers that brought
+// the same key with another request. The attempt of another process is known by that of a copy.
+func (q *queue) setRunning(a *Attempt, first string) {
+	q.running, q.runningFirst = a, first
 	if a == nil {
 		return
 	}
 	q.refuseIf(func(w *waiter) *Refusal {
 		if isMismatch(a, w.hold.request.Attempt) {
-			return &Refusal{Reason: Mismatch}
+			return &Refusal{Reason: Mismatch, First: first}
 		}
 		return nil
 	})
+}
+
+// firstRunning returns the reference of the attempt that is known to run, also after the loss of its
+// lease in this process; "" is none.
+func (q *queue) firstRunning() string {
+	if q.running != nil {
+		return q.runningFirst
+	}
+	for _, lost := range q.lostTokens {
+		if lost != nil {
+			return lost.Reference
+		}
+	}
+	return ""
+}
+
+// referenceOf returns the reference of an attempt; "" also for nil.
+func referenceOf(a *Attempt) string {
+	if a == nil {
+		return ""
+	}
+	return a.Reference
 }
 
 // errAborting is the fault of a caller whose earlier attempt looks like one that died, until the store
@@ -54,12 +82,14 @@ func (q *queue) onVerdict(r store.EnqueueRequest, answer store.Answer) {
 		return
 	}
 	if answer.Unreported != "" {
-		q.engine.reportUnknown(q.unknownOutcome(), answer.Unreported)
+		event := q.unknownOutcome()
+		event.Origin = answer.First
+		q.engine.reportUnknown(event, answer.Unreported)
 	}
 	if answer.Verdict == store.Done || answer.Verdict == store.Unreplayable {
 		q.noteRival()
 	}
-	q.settleByVerdict(r.Attempt, answer.Verdict, answer.Record)
+	q.settleByVerdict(r.Attempt, answer.Verdict, answer.Record, answer.First)
 	q.endEpisode(true)
 }
 
@@ -73,8 +103,8 @@ func (q *queue) unknownOutcome() Event {
 }
 
 // settleByVerdict refuses callers by the verdict on one attempt, or by the end of one.
-// They share its record, and need no command of their own.
-func (q *queue) settleByVerdict(a *Attempt, verdict store.Verdict, record []byte) {
+// They share its record, and need no command of their own. first is the reference in the record.
+func (q *queue) settleByVerdict(a *Attempt, verdict store.Verdict, record []byte, first string) {
 	q.refuseIf(func(w *waiter) *Refusal {
 		own := w.hold.request.Attempt
 		switch {
@@ -84,15 +114,15 @@ func (q *queue) settleByVerdict(a *Attempt, verdict store.Verdict, record []byte
 			if verdict == store.Mismatch { // unknown which of the two matches the record
 				return nil
 			}
-			return &Refusal{Reason: Mismatch}
+			return &Refusal{Reason: Mismatch, First: first}
 		case verdict == store.Done:
-			return &Refusal{Reason: Done, Record: record}
+			return &Refusal{Reason: Done, Record: record, First: first}
 		case verdict == store.Unreplayable:
-			return &Refusal{Reason: Unreplayable}
+			return &Refusal{Reason: Unreplayable, First: first}
 		case verdict == store.Mismatch:
-			return &Refusal{Reason: Mismatch}
+			return &Refusal{Reason: Mismatch, First: first}
 		case verdict == store.Died && !own.Rerun:
-			return &Refusal{Reason: Died}
+			return &Refusal{Reason: Died, First: first}
 		}
 		return nil
 	})

@@ -74,6 +74,8 @@ func TestGrantServesOnlyItsRequest(t *testing.T) {
 	rerun.Attempt.Rerun = true
 	longer := attempt("f", WaitForever)
 	longer.Attempt.Keep = 2 * time.Hour
+	referred := attempt("f", WaitForever)
+	referred.Attempt.Reference = "trace 2"
 	for name, test := range map[string]struct {
 		first, second Request
 		undone        string
@@ -82,6 +84,7 @@ func TestGrantServesOnlyItsRequest(t *testing.T) {
 		"an attempt, then another one": {attempt("f", WaitForever), attempt("g", WaitForever), "abort"},
 		"one that would run again":     {attempt("f", WaitForever), rerun, "abort"},
 		"one that is kept for longer":  {attempt("f", WaitForever), longer, "abort"},
+		"one with another reference":   {attempt("f", WaitForever), referred, "abort"},
 		"a lock, then an attempt":      {request(WaitForever), attempt("f", WaitForever), "release"},
 	} {
 		t.Run(name, func(t *testing.T) {

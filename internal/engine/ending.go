@@ -152,7 +152,7 @@ func (h *Hold) releaseLate() {
 			q.keepOpen(h, r, err)
 		case err == nil && h.ending.isFinal() && released.Record != store.NotStored:
 			q.answered = true
-			q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
+			q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record, r.Attempt.Reference)
 			q.sendOpenNow()
 		}
 		if h.ending.isFinal() {

@@ -182,7 +182,7 @@ func TestHeldLongIsRepeated(t *testing.T) {
 		var ages []time.Duration
 		for i, event := range events.of(HeldLong) {
 			ages = append(ages, event.Held)
-			if event.Repeated != (i > 0) || event.Caller != "here" || event.Key != "k" {
+			if event.Repeated != (i > 0) || event.Origin != "here" || event.Key != "k" {
 				t.Errorf("event %d: %+v", i, event)
 			}
 		}
@@ -225,7 +225,7 @@ func TestCloseReportsWhatItWaitsFor(t *testing.T) {
 		}
 		closing := events.of(Closing)
 		if len(closing) != 1 || closing[0].Holds != 3 || closing[0].Key != "first" || closing[0].Held != 3*time.Minute ||
-			closing[0].Caller != "by first" || closing[0].Context == nil || *closing[0].Context != ctx {
+			closing[0].Origin != "by first" || closing[0].Context == nil || *closing[0].Context != ctx {
 			t.Errorf("closing: %+v", closing)
 		}
 		if err := e.Close(t.Context()); err != nil || len(events.of(Closing)) != 1 {

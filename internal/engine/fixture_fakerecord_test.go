@@ -18,6 +18,7 @@ type fakeRecord struct {
 	answer      []byte
 	number      int
 	reported    string // the token of the attempt whose unknown outcome was reported
+	reference   string // of the attempt
 }
 
 // begin applies the record to an attempt, as the store does. It reports false if the
@@ -41,6 +42,7 @@ func (s *fakeServer) begin(r storetest.AnyRequest, value string) (answer store.A
 	if answer.Verdict == store.Undecided {
 		return answer, false
 	}
+	answer.First = record.reference
 	r.Rejoin = ""
 	s.give(r, value)
 	return answer, true
@@ -56,7 +58,7 @@ func (s *fakeServer) run(r storetest.AnyRequest) int {
 		record.number = 0
 	}
 	s.records[r.Key] = fakeRecord{
-		state: 'R', token: r.Token, fingerprint: r.Attempt.Fingerprint, number: record.number + 1,
+		state: 'R', token: r.Token, fingerprint: r.Attempt.Fingerprint, number: record.number + 1, reference: r.Attempt.Reference,
 	}
 	return record.number + 1
 }
@@ -74,13 +76,13 @@ func (s *fakeServer) finish(r storetest.AnyRequest, value string) store.RecordSt
 		return store.NotStored
 	}
 	if r.Ending == store.EndAbort && record.state == 'R' && record.number > 1 { // earlier attempts died
-		record.token, record.number = "aborted:"+r.Token, record.number-1
+		record.token, record.number, record.reference = "aborted:"+r.Token, record.number-1, ""
 		s.records[r.Key] = record
 		return store.WasStored
 	}
 	state := map[store.Ending]rune{store.EndAbort: 'A', store.EndCommit: 'D', store.EndDone: 'U'}[r.Ending]
 	s.records[r.Key] = fakeRecord{
-		state: state, token: r.Token, fingerprint: r.Attempt.Fingerprint, answer: r.Record,
+		state: state, token: r.Token, fingerprint: r.Attempt.Fingerprint, answer: r.Record, reference: r.Attempt.Reference,
 	}
 	if gone && r.Ending != store.EndAbort {
 		return store.Restored
@@ -150,7 +152,7 @@ func (s *fakeStore) Outcome(r store.OutcomeRequest, done func(store.Outcome, err
 		r.Key = cmp.Or(r.Key, r.Lock)
 		err := s.transition("outcome", storetest.AnyRequest{Key: r.Key, Bound: r.Bound}, func(value string) {
 			record := s.records[r.Key]
-			outcome = store.Outcome{Attempt: record.token, Number: record.number}
+			outcome = store.Outcome{Attempt: record.token, Number: record.number, First: record.reference}
 			switch {
 			case record.state == 'R' && record.token == value:
 				outcome.State = store.Running

@@ -150,12 +150,17 @@ func (s *fakeStore) enqueue(r storetest.AnyRequest) (answer store.Answer, err er
 		}
 		answer = s.ask(r, value)
 		answer.Since = sent
-		switch {
+		switch record := s.records[r.Key]; {
 		case r.Attempt == nil:
 		case answer.Granted:
+			if record.state == 'R' && record.token != r.Token {
+				answer.First = record.reference
+			}
 			answer.Number = s.run(r)
 		default:
-			answer.Running = s.records[r.Key].state == 'R'
+			if answer.Running = record.state == 'R'; answer.Running {
+				answer.First = record.reference
+			}
 		}
 	})
 	return answer, err

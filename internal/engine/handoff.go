@@ -91,8 +91,8 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 		q.renewFrom(q.lease.sent.Add(h.request.TTL / 3))
 	}
 	w.settle()
-	q.setRunning(q.lease.attempt)
-	q.refuseNowaiters(&Refusal{Reason: Busy}, q.placesLeft())
+	q.setRunning(q.lease.attempt, referenceOf(q.lease.attempt))
+	q.refuseNowaiters(&Refusal{Reason: Busy, First: q.root.firstRunning()}, q.placesLeft())
 	q.balance()
 }
 

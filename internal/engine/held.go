@@ -18,7 +18,7 @@ func (e *Engine) held() Event {
 		event.Holds++
 		if age := now.Sub(h.since); event.Key == "" || age > event.Held {
 			event = event.of(h)
-			event.Held, event.Caller = age, h.request.Caller
+			event.Held, event.Origin = age, h.request.Caller
 		}
 	})
 	return event
@@ -34,8 +34,8 @@ func (e *Engine) unfinished(ended error) error {
 		return fmt.Errorf("%w: no lease is held, and commands to redis are under way", ended)
 	}
 	caller := ""
-	if h.Caller != "" {
-		caller = ", by " + h.Caller
+	if h.Origin != "" {
+		caller = ", by " + h.Origin
 	}
 	return fmt.Errorf("%w: leases that are not released: %d; the oldest is held since %s, for %v%s",
 		ended, h.Holds, time.Now().Add(-h.Held).UTC().Format(time.RFC3339), h.Held.Round(time.Millisecond), caller)

@@ -27,9 +27,11 @@ type leaseState struct {
 	token string
 	begun time.Time // when the reply to its grant arrived
 	// attempt is the attempt for which it was granted, nil for a mere lock, and number
-	// is the number of that attempt at its request.
+	// is the number of that attempt at its request. before is the reference of the attempt
+	// before it, if that died.
 	attempt *Attempt
 	number  int
+	before  string
 	// ttl is the longest TTL that a command gave the key.
 	ttl time.Duration
 	// sent is when the last command was sent that granted or renewed the lease.

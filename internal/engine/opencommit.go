@@ -44,7 +44,7 @@ type openCommit struct {
 // size is how much the commit counts towards Config.MaxOpenBytes.
 func (c *openCommit) size() int64 {
 	r := &c.request
-	return int64(len(r.Key) + len(r.Token) + len(r.Record) + len(r.Attempt.Fingerprint))
+	return int64(len(r.Key) + len(r.Token) + len(r.Record) + len(r.Attempt.Fingerprint) + len(r.Attempt.Reference))
 }
 
 // openCommits counts the open commits of an engine. The mutex guards changes of the counts.
@@ -88,7 +88,10 @@ func (q *queue) keepOpen(h *Hold, r store.ReleaseRequest, fault error) bool {
 	r.Inline = false
 	c := &openCommit{
 		queue: q, request: r, fault: fault, granted: h.since, begun: time.Now(), unsealed: h.notSealed(),
-		event: Event{Kind: Committed, Repeated: true, Ending: h.ending, Key: h.request.Key, Name: h.outcomeName(), Attempt: true},
+		event: Event{
+			Kind: Committed, Repeated: true, Ending: h.ending, Key: h.request.Key, Name: h.outcomeName(), Attempt: true,
+			Origin: h.request.Attempt.Reference, // the event has no context
+		},
 	}
 	e := q.engine
 	if !e.open.add(c.size()) {
@@ -123,9 +126,9 @@ func (q *queue) openRefusal(own *Attempt) *Refusal {
 		fault := fmt.Errorf("%w: %w", errUnstored, c.fault)
 		return &Refusal{Reason: Unavailable, Fault: &store.Fault{Temporary: true, Err: fault}}
 	case c.request.Ending == store.EndDone:
-		return &Refusal{Reason: Unreplayable}
+		return &Refusal{Reason: Unreplayable, First: c.request.Attempt.Reference}
 	default:
-		return &Refusal{Reason: Done, Record: c.request.Record}
+		return &Refusal{Reason: Done, Record: c.request.Record, First: c.request.Attempt.Reference}
 	}
 }
 

@@ -83,8 +83,10 @@ type queueState struct {
 
 	// lease is the store's grant, in the states held, passing and releasing.
 	lease *lease
-	// running is the attempt that is known to run, in this process or in another.
-	running *Attempt
+	// running is the attempt that is known to run, in this process or in another. runningFirst is
+	// its reference: see setRunning.
+	running      *Attempt
+	runningFirst string
 	// lostTokens has the tokens of leases that were lost under holders which have not
 	// returned yet, with their attempts. The keys must not be deleted while that code
 	// runs.

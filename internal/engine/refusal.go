@@ -33,6 +33,9 @@ type Refusal struct {
 	// Record is the answer of the attempt that was Done. The caller must not change its
 	// bytes.
 	Record []byte
+	// First is the reference of the attempt because of which an attempt must not run, or not now; "" is
+	// none.
+	First string
 	// Fault is the store's fault that is the reason of Unavailable, or says why a key of another
 	// program stays locked.
 	Fault error
@@ -87,7 +90,7 @@ var errStuck = errors.New("the key in Redis has no TTL, so another program has s
 
 // held returns the refusal of a caller because another holds the key.
 func (l *waitlist) held(reason Reason) *Refusal {
-	refusal := &Refusal{Reason: reason}
+	refusal := &Refusal{Reason: reason, First: l.root.firstRunning()}
 	if l.isStuck {
 		refusal.Fault = errStuck
 	}

@@ -208,7 +208,7 @@ func (q *queue) completeRelease(lease *lease, released store.ReleaseResult, err 
 		last.completeRelease(err, after)
 	}
 	if r := q.lastRelease; r.Ending.IsFinal() && err == nil && released.Record != store.NotStored {
-		q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record)
+		q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record, r.Attempt.Reference)
 		q.sendOpenNow()
 	}
 	if err != nil {

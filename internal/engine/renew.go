@@ -120,7 +120,7 @@ func (q *queue) renewed(renewal store.Renewal, err error, ttl time.Duration, aft
 	}
 	q.engine.report(event, after)
 	if event.Held > h.nextReport() {
-		long := Event{Kind: HeldLong, Held: event.Held, Repeated: h.reportedLong != 0, Caller: h.request.Caller}.of(h)
+		long := Event{Kind: HeldLong, Held: event.Held, Repeated: h.reportedLong != 0, Origin: h.request.Caller}.of(h)
 		h.reportedLong = event.Held
 		q.engine.report(long, after)
 	}

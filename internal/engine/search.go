@@ -237,7 +237,7 @@ func (s *searcher) count(ctx context.Context, record store.OpenRecord, outcome O
 		return nil
 	}
 	found := &Found{Attempt: outcome.Attempt, Number: outcome.Number, Age: record.Idle}
-	event := Event{Kind: OutcomeUnknown, Key: record.Key, Attempt: true, Err: found}
+	event := Event{Kind: OutcomeUnknown, Key: record.Key, Attempt: true, Origin: outcome.First, Err: found}
 	noted := make(chan struct{})
 	note := store.ResolveRequest{Lock: record.Lock, Seen: outcome.Attempt}
 	if !s.engine.observeLater(queuedEvent{event, func() { s.engine.note(note, func() { close(noted) }) }}) {

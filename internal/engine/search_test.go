@@ -15,7 +15,7 @@ func (p *processes) search(i int) {
 
 // died sets the record of a request whose attempt has died.
 func (p *processes) died(key string) {
-	p.server.setRecord(key, fakeRecord{state: 'R', token: "dead:" + key, fingerprint: []byte("f"), number: 1})
+	p.server.setRecord(key, fakeRecord{state: 'R', token: "dead:" + key, fingerprint: []byte("f"), number: 1, reference: "trace of " + key})
 }
 
 // searches returns what the searches of a process have counted.
@@ -52,7 +52,7 @@ func TestAnotherProcessTakesOverTheSearch(t *testing.T) {
 			}
 			for _, event := range unknown {
 				var found *Found
-				if !errors.As(event.Err, &found) || *found != (Found{"dead:" + event.Key, 1, time.Minute}) || !event.Attempt {
+				if !errors.As(event.Err, &found) || *found != (Found{"dead:" + event.Key, 1, time.Minute}) || !event.Attempt || event.Origin != "trace of "+event.Key {
 					t.Errorf("%+v", event)
 				}
 			}

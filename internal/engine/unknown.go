@@ -51,6 +51,7 @@ func (h *Hold) observeUnknown(err error, after *callbacks) {
 		return
 	}
 	event := Event{Kind: OutcomeUnknown, Held: time.Since(h.since), Ending: h.ending, GoesOn: h.goesOn, Token: token, Err: err}.of(h)
+	event.Origin = h.request.Attempt.Reference
 	event.Name = h.outcomeName()
 	h.report(event, after)
 }

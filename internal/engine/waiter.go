@@ -41,6 +41,9 @@ func (w *waiter) settle() {
 func (w *waiter) observeOutcome(begun time.Time, refusal *Refusal) {
 	h := w.hold
 	event := Event{Queued: w.queued, Waited: time.Since(begun)}
+	if refusal != nil {
+		event.Origin = refusal.First
+	}
 	switch {
 	case refusal == nil:
 		event.Kind, event.Handover = Acquired, h.handover
@@ -59,8 +62,18 @@ func (w *waiter) observeOutcome(begun time.Time, refusal *Refusal) {
 	}
 	h.engine.observe(event.of(h))
 	if refusal == nil && h.number > 1 {
-		h.engine.observe(Event{Kind: OutcomeUnknown}.of(h)) // of the attempt before this one
+		h.engine.observe(Event{Kind: OutcomeUnknown, Origin: h.firstBefore()}.of(h)) // of the attempt before this one
 	}
+}
+
+// firstBefore returns the reference of the attempt that died before that of the hold, or "".
+func (h *Hold) firstBefore() string {
+	h.shard.mu.Lock()
+	defer h.shard.mu.Unlock()
+	if !h.isCurrent() {
+		return ""
+	}
+	return h.lease.before
 }
 
 // observeWaiting reports to the owner that the caller has to wait.
