@@ -82,6 +82,7 @@ func Problem(r core.Refusal) []byte {
 		Status: r.HTTP,
 		Detail: r.Detail,
 		Code:   r.Code,
+		First:  r.First,
 	})
 	return append(body, '\n')
 }
@@ -93,6 +94,7 @@ type problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	Code   string `json:"code"`
+	First  string `json:"first,omitempty"`
 }
 
 // titleOf returns the title of a problem document: the name of its type, which is that of the status

@@ -79,6 +79,9 @@ func errorFor(r core.Refusal) *connect.Error {
 	if r.Part != "" {
 		info.Metadata = map[string]string{"part": r.Part}
 	}
+	if r.First != "" { // such a refusal has no Part
+		info.Metadata = map[string]string{"first": r.First}
+	}
 	addDetail(e, info)
 	adapter.SetRefusalHeader(e.Meta(), r)
 	e.Meta().Del("Cache-Control") // net/http logs a line for it, as a trailer of gRPC

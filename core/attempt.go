@@ -99,6 +99,7 @@ func (l *Locker) begin(ctx context.Context, key lockKey, fingerprint []byte) (*A
 		Fingerprint: bytes.Clone(fingerprint),
 		Keep:        max(l.settings.retention, l.settings.ttl),
 		Rerun:       l.settings.rerunUnknown,
+		Reference:   l.referenceOf(ctx),
 	}, a.lease)
 	if err == nil {
 		a.lease.attempt = a

@@ -63,7 +63,7 @@ func (l *Locker) replaySealed(
 	ctx, parent context.Context, marked lockKey, fingerprint []byte, refused *engine.Refusal,
 ) (*Attempt, error) {
 	event := l.eventOf(Replayed, marked, nil)
-	event.Idempotent, event.Waited, event.Queued = true, refused.Waited, refused.Queued
+	event.Idempotent, event.Waited, event.Queued, event.First = true, refused.Waited, refused.Queued, refused.First
 	answer, err := l.settings.open(ctx, refused.Record, l.bindingOf(marked.Raw, fingerprint))
 	if err == nil {
 		l.settings.notifyFrom(parent, event)
@@ -79,6 +79,7 @@ func (l *Locker) replaySealed(
 			refusal.ended = ctx.Err()
 		}
 	}
+	refusal.first = refused.First
 	event.Kind, event.Err = Refused, l.withRequests(refusal)
 	l.settings.notifyFrom(parent, event)
 	return nil, refusal

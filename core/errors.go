@@ -108,6 +108,8 @@ type Error struct {
 	early bool
 	// attempt says that the request is idempotent.
 	attempt bool
+	// first is the reference of the attempt because of which the request is refused; "" is none.
+	first string
 	// requests are the settings of the Locker, for RefusalOf; nil if the error is of no Locker.
 	requests *bridge.Settings
 }

@@ -74,6 +74,11 @@ type Event struct {
 	// or a restart of Redis came after that, the process died earlier. Age is 0 if Redis does not say
 	// it: the user lacks the right +object|idletime, or maxmemory-policy is an LFU policy.
 	Age time.Duration
+	// First is the reference that WithReference has noted for the first request with the key: in Replayed,
+	// and in the Refused of a copy, that of the attempt because of which the copy does not run. In
+	// OutcomeUnknown, and in a Committed with Repeated and a Restored before it, it is that of the attempt
+	// itself. It is "" if there is none. It may be a text of a client: quote it where it is printed.
+	First string
 	// Open is how many unknown outcomes there are, also those that were reported, in Searched.
 	Open int
 	// Took is how long the search took, in Searched.

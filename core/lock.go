@@ -165,7 +165,7 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 	if !errors.As(err, &refused) {
 		return &Error{Kind: ErrUnavailable, RetryAfter: retryAfter, Cause: err}
 	}
-	e := &Error{Kind: kindOf(refused.Reason), RetryAfter: retryAfter, early: refused.Early}
+	e := &Error{Kind: kindOf(refused.Reason), RetryAfter: retryAfter, early: refused.Early, first: refused.First}
 	if isSettled(refused.Reason) {
 		e.RetryAfter = 0
 	}

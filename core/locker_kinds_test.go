@@ -24,6 +24,7 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"resolve of a damaged record":                       testResolveOfDamagedRecord,
 	"late commit after a resolve":                       testLateCommitAfterResolve,
 	"unknown outcomes are reported":                     testUnknownOutcomesAreReported,
+	"a copy learns the first request":                   testCopyLearnsFirstRequest,
 	"a search reports unknown outcomes":                 testUnknownSearch,
 	"an instance is registered":                         testInstance,
 	"retention after a resolve":                         testRetentionAfterResolve,

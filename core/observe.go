@@ -61,9 +61,13 @@ func (s *settings) observe(e engine.Event) {
 		Held:       e.Held,
 		Grant:      grants[e.Handover],
 		Repeated:   e.Repeated,
-		Caller:     e.Caller,
 		Holds:      e.Holds,
 		ctx:        e.Context,
+	}
+	if e.Kind == engine.HeldLong || e.Kind == engine.Closing {
+		event.Caller = e.Origin
+	} else {
+		event.First = e.Origin
 	}
 	if e.Attempt && (e.Kind == engine.Released || e.Kind == engine.Committed) {
 		event.Ending = endings[e.Ending]

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ func TestErrorNamesTheBadOptionOfRequests(t *testing.T) {
 		"WithUnknown: the function is nil":         core.WithUnknown(nil),
 		"WithReplayedHeaders: there is no header":  core.WithReplayedHeaders(),
 		"WithFingerprint: the function is nil":     core.WithFingerprint[int](nil),
+		"WithReference: the function is nil":       core.WithReference(nil),
 	} {
 		if err := adapter.CheckOptions(nil, opt); err == nil || !strings.HasPrefix(err.Error(), "reqlock: "+want) {
 			t.Errorf("%v, want %s", err, want)
@@ -60,6 +62,8 @@ func TestMiddlewareRefusesOptionsWithoutEffect(t *testing.T) {
 		{"WithRerunUnknown", core.WithRerunUnknown(true), bridge.Idempotents, "leave it out"},
 		{"WithMaxAnswer", core.WithMaxAnswer(1), bridge.Idempotents, "leave it out"},
 		{"WithClientCancel", core.WithClientCancel(true), bridge.Idempotents, "leave it out"},
+		{"WithReference", core.WithReference(func(context.Context) string { return "" }), bridge.Idempotents, "leave it out"},
+		{"WithFirstShown", core.WithFirstShown(true), bridge.Idempotents, "leave it out"},
 		{"WithOptionalKey", core.WithOptionalKey(), bridge.Idempotents, "leave it out"},
 		{"WithFreeOnFailure", core.WithFreeOnFailure(), bridge.Idempotents, "leave it out"},
 		{"WithFingerprint", core.WithFingerprint(func(int) ([]byte, error) { return nil, nil }), bridge.Idempotents, "leave it out"},

@@ -61,6 +61,9 @@ type Record struct {
 	Number int
 	// Retention is how long Redis will keep the record: see WithRetention.
 	Retention time.Duration
+	// First is the reference of the attempt that the State is about: see WithReference. It is "" if there is
+	// none. It may be a text of a client: quote it where it is printed.
+	First string
 }
 
 // An AttemptID names one attempt at a request. It is a digest, and contains neither the key
@@ -125,5 +128,6 @@ func (l *Locker) ReadRecord(ctx context.Context, key string) (Record, error) {
 		Attempt:   AttemptID{found.Attempt},
 		Number:    found.Number,
 		Retention: found.Left,
+		First:     found.First,
 	}, nil
 }

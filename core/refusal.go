@@ -28,6 +28,9 @@ type Refusal struct {
 	// MaxBody is the largest body in bytes, if the code is "body_too_large" and the error has
 	// the limit: see ErrBodyTooLarge.
 	MaxBody int64
+	// First is the reference of the first request with the key, if WithFirstShown is on: see WithReference. It
+	// is "" if the record has none.
+	First string
 	// Detail is a text for people, in English, of one or two sentences. It names Part and MaxBody, if
 	// there are any. It contains neither a key, nor a token, nor the text of an error.
 	Detail string
@@ -125,13 +128,14 @@ func answerTo(err error) (Refusal, bool) {
 	errors.As(err, &detail)
 	if detail != nil && detail.ended != nil {
 		if errors.Is(detail.ended, context.DeadlineExceeded) {
-			return Refusal{Code: "deadline", HTTP: 503, GRPC: grpcDeadlineExceeded, RetryAfter: retryAfter(detail)}, true
+			return Refusal{Code: "deadline", HTTP: 503, GRPC: grpcDeadlineExceeded, RetryAfter: retryAfter(detail), First: detail.shownFirst()}, true
 		}
 		return Refusal{Code: "canceled", HTTP: statusClientClosedRequest, GRPC: grpcCanceled}, true
 	}
 	for i := range refusals {
 		if row := &refusals[i]; errors.Is(err, row.kind) {
 			o := row.Refusal
+			o.First = detail.shownFirst()
 			if set := requestsOf(err); set != nil && set.BusyStatus != 0 && errors.Is(row.kind, ErrBusy) {
 				o.HTTP = set.BusyStatus
 			}
@@ -182,6 +186,14 @@ func retryAfter(e *Error) time.Duration {
 		return defaultRetryAfter
 	}
 	return e.RetryAfter
+}
+
+// shownFirst returns the reference of the first request, if the client may see it. It is "" on nil.
+func (e *Error) shownFirst() string {
+	if e == nil || e.requests == nil || !e.requests.FirstShown {
+		return ""
+	}
+	return e.first
 }
 
 // limitOf returns the result of the method MaxBody() int64 of an error, or 0 if there is no

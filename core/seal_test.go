@@ -121,6 +121,27 @@ func TestSealerFails(t *testing.T) {
 	}
 }
 
+// The events of a sealed answer have the reference of the first request, also if the answer does not open.
+func TestSealedReplayHasFirst(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	one, events := observed(t, rdb, core.WithSealer(sealerOf(t, "now")), core.WithReference(referenceOf))
+	a, err := one.Begin(withReference(t.Context(), "first"), "k", []byte("f"))
+	noError(t, err)
+	noError(t, a.Commit(t.Context(), []byte("answer")))
+	wantReplay(t, one, "k", "answer")
+	_, err = one.With(core.WithSealer(sealerOf(t, "other")), core.WithFirstShown(true)).Begin(t.Context(), "k", []byte("f"))
+	wantError(t, err, core.ErrUnreplayable)
+	if refusal, _ := core.RefusalOf(err); refusal.First != "first" {
+		t.Errorf("refused with %+v", refusal)
+	}
+	for _, kind := range []core.EventKind{core.Replayed, core.Refused} {
+		if got := events.of(kind); len(got) != 1 || got[0].First != "first" {
+			t.Errorf("%v: %+v", kind, got)
+		}
+	}
+}
+
 // While the answer is sealed, the lease is renewed, and a second ending waits for the result of the first.
 func TestAnswerIsSealedUnderTheLease(t *testing.T) {
 	t.Parallel()

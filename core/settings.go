@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -58,7 +59,8 @@ type settings struct {
 	rerunUnknown  bool
 	maxAnswer     int
 	withoutAnswer bool
-	sealer        Sealer // nil: answers are stored as they are
+	reference     func(context.Context) string // nil: none
+	sealer        Sealer                       // nil: answers are stored as they are
 	sealTimeout   time.Duration
 	// clientCancel lets the end of the caller's context end that of an attempt.
 	clientCancel bool

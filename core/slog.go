@@ -80,6 +80,9 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 	if action := actionOf(e); action != "" {
 		extra = append(extra, slog.String("action", action))
 	}
+	if e.First != "" {
+		attrs = append(attrs, slog.String("first", e.First))
+	}
 	if e.Ending != 0 {
 		attrs = append(attrs, slog.String("ending", e.Ending.String()))
 	}

@@ -83,6 +83,9 @@ func statusFor(r core.Refusal) *status.Status {
 	if r.Part != "" {
 		info.Metadata = map[string]string{"part": r.Part}
 	}
+	if r.First != "" { // such a refusal has no Part
+		info.Metadata = map[string]string{"first": r.First}
+	}
 	details := []protoadapt.MessageV1{info}
 	if r.RetryAfter > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)})

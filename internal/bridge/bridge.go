@@ -35,6 +35,7 @@ type Settings struct {
 	ReplayedHeaders []string
 	Fingerprint     any  // a func(R) ([]byte, error)
 	NoFingerprint   bool // WithoutFingerprint
+	FirstShown      bool // a refusal has the reference of the first request
 	Own             map[OwnOption]any
 }
 
