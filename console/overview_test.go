@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -23,7 +24,7 @@ func TestPagesShowWhoHoldsAndWhoWaits(t *testing.T) {
 	t.Parallel()
 	ctx, rdb := t.Context(), redistest.Reuse(t).Client(t)
 	digest, raw := newSite(t, rdb), newSite(t, rdb, console.WithRawKeys())
-	one, other := newLocker(t, rdb), newLocker(t, rdb)
+	one, other := newLocker(t, rdb, core.WithReference(func(context.Context) string { return script })), newLocker(t, rdb)
 	held := must(one.With(core.WithFencing(true)).Lock(ctx, script))(t)
 	digest.wait(t, other, script)
 	permits := core.WithPermits(3)
@@ -51,7 +52,7 @@ func TestPagesShowWhoHoldsAndWhoWaits(t *testing.T) {
 		"?processes":                    {"Held", me + " 2 0 v1.2.3 4242", them + " 1 4 v1.2.3 4242"},
 		"?lock=" + lock:                 {"Name account State held", "Fencing number at most ", me + " 2 h 0 min", "UTC transfer.go:42 ", "Who waits: 1 process", them + " 4 2 h 0 min withdraw.go:7 the lock"},
 		"?lock=" + shared:               {"2 leases are out", me + " – – –", "1 of 3 permits", them + " 2 h 0 min"},
-		"?attempt=" + attempt:           {"State unknown", "Attempt 1 Attempt id " + record.Attempt.String(), "Process " + me, "Stored answer none", "Copies may run again in 23 h 59 min", "the runbook . A resolution is final.", "Did the request take effect?", "Its process wrote its record ", " ago: the handler may still charge."},
+		"?attempt=" + attempt:           {"State unknown", "Attempt 1 Attempt id " + record.Attempt.String(), "Process " + me, "First request " + script, "Stored answer none", "Copies may run again in 23 h 59 min", "the runbook . A resolution is final.", "Did the request take effect?", "Its process wrote its record ", " ago: the handler may still charge."},
 		"?process=" + processOf(held):   {"Service " + script + " Host pod-7 PID 4242 Version v1.2.3", "It holds 2 leases", lock + " account 2 h 0 min transfer.go:42"},
 		"?process=" + processOf(second): {"4 requests wait", lock + " account 4 2 h 0 min withdraw.go:7"},
 	} {

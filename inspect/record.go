@@ -11,6 +11,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/script"
+	"github.com/reqlock/reqlock/internal/store"
 )
 
 // A Record is what Redis has about an idempotent request. It never has the answer.
@@ -23,6 +24,8 @@ type Record struct {
 	Attempt   core.AttemptID
 	Number    int
 	Retention time.Duration
+	// First is that of core.Record.
+	First string
 	// Process is the id of the process of the attempt, or "" if an operator has resolved it.
 	Process string
 	// AnswerBytes is the length of the stored answer as Redis has it.
@@ -137,7 +140,7 @@ func (i *Inspector) readRecords(ctx context.Context, keys reader, names []string
 		found = append(found, Record{Key: Key{key, lock}})
 		queries = append(queries,
 			newQuery(keyFirst, "getrange", lock, 0, maxValue-1),
-			newQuery(keyFirst, "hmget", name, "s", "t", "n", "f"),
+			newQuery(keyFirst, "hmget", name, "s", "t", "n", "f", "r"),
 			newQuery(keyFirst, "getrange", lock, 0, maxValue-1),
 			newQuery(keyFirst, "hstrlen", name, "p"),
 			newQuery(keyFirst, "pttl", name))
@@ -168,7 +171,7 @@ func (r *Record) decode(queries []*query, keep time.Duration) (exists bool, err 
 	}
 	fields, _ := replies[fieldsOfRecord].([]any)
 	left, _ := replies[retention].(int64)
-	if len(fields) != 4 || left == goneTTL {
+	if len(fields) != 5 || left == goneTTL {
 		return false, nil
 	}
 	state, _ := fields[0].(string)
@@ -189,6 +192,10 @@ func (r *Record) decode(queries []*query, keep time.Duration) (exists bool, err 
 	r.Retention, r.AnswerBytes = max(0, leftOf(left)), int(answer)
 	if left > 0 {
 		r.Age = max(0, keep-r.Retention)
+	}
+	reference, _ := fields[4].(string)
+	if first := script.ReferenceIn(token, reference); store.IsReference(first) {
+		r.First = first
 	}
 	r.Process, _, _ = parseToken(strings.TrimPrefix(token, "aborted:"))
 	return true, r.Attempt.UnmarshalText([]byte(script.Digest(token)))

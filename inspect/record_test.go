@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,7 +19,7 @@ func TestRecordsShowsWhatBecameOfRequests(t *testing.T) {
 	onEachKind(t, func(t *testing.T, rdb redis.UniversalClient) {
 		t.Helper()
 		ctx := t.Context()
-		locks, i := newLocker(t, rdb), newInspector(t, rdb)
+		locks, i := newLocker(t, rdb, core.WithReference(func(context.Context) string { return "request 1" })), newInspector(t, rdb)
 		foreigners(t, rdb)
 		begin := func(key string) *core.Attempt { return must(locks.Begin(ctx, key, nil))(t) }
 		running := begin("runs")
@@ -39,13 +40,14 @@ func TestRecordsShowsWhatBecameOfRequests(t *testing.T) {
 		page := must(i.Records(ctx, inspect.Filter{}))(t)
 		var got []string
 		for _, r := range page.Records {
-			got = append(got, fmt.Sprint(endpointKey(r), "=", r.State, " ", r.Number, " ", r.AnswerBytes > 0, " ", r.Process == processOf(running.Lease())))
-			if known, err := locks.ReadRecord(ctx, endpointKey(r)); err != nil || known.State != r.State || known.Attempt != r.Attempt || known.Number != r.Number ||
+			got = append(got, fmt.Sprint(endpointKey(r), "=", r.State, " ", r.Number, " ", r.AnswerBytes > 0, " ", r.Process == processOf(running.Lease()), " ", r.First))
+			if known, err := locks.ReadRecord(ctx, endpointKey(r)); err != nil || known.State != r.State || known.Attempt != r.Attempt || known.Number != r.Number || known.First != r.First ||
 				(known.Retention-r.Retention).Abs() > time.Minute {
 				t.Errorf("%+v, and core reads %+v, %v", r, known, err)
 			}
 		}
-		want := "answered=answered 0 true true, damaged=damaged 0 false false, done=done 0 false true, runs=running 1 false true, unknown=unknown 1 false true"
+		want := "answered=answered 0 true true request 1, damaged=damaged 0 false false , done=done 0 false true request 1, " +
+			"runs=running 1 false true request 1, unknown=unknown 1 false true request 1"
 		if got := strings.Join(got, ", "); got != want || page.Truncated {
 			t.Errorf("%s, want %s, %+v", got, want, page.Scan)
 		}
@@ -102,7 +104,7 @@ func TestResolveEndsTheAttemptThatWasSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	record := must(i.Record(t.Context(), "k"))(t)
-	if record.State != core.StateDone || record.Retention > time.Hour || record.Retention < 59*time.Minute || record.Process != "" {
+	if record.State != core.StateDone || record.First != "" || record.Retention > time.Hour || record.Retention < 59*time.Minute || record.Process != "" {
 		t.Errorf("%+v", record)
 	}
 	wantError(t, i.Resolve(t.Context(), running, core.NotDone()), core.ErrChanged)

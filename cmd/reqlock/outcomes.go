@@ -119,22 +119,25 @@ func (c *call) readRecord(ctx context.Context, s *server, key string) (*recordVi
 	v := c.viewKey(key)
 	return v, s.withLocker(ctx, c, func(locks *core.Locker) error {
 		read, err := locks.ReadRecord(ctx, key)
-		v.State, v.Seen, v.Attempts, v.Retention = read.State.String(), read.Attempt.String(), read.Number, span(read.Retention)
+		v.State, v.Seen, v.Attempts, v.Retention, v.First = read.State.String(), read.Attempt.String(), read.Number, span(read.Retention), read.First
 		return err
 	})
 }
 
 // printRecord prints a record for a person.
 func (c *call) printRecord(v *recordView) {
-	attempts, age := "", ""
+	attempts, age, first := "", "", ""
 	if v.Attempts > 0 {
 		attempts = strconv.Itoa(v.Attempts)
 	}
 	if v.Age > 0 {
 		age = v.Age.String()
 	}
+	if v.First != "" {
+		first = quoted(v.First)
+	}
 	pairs(c.out, [2]string{"endpoint_key", v.key()}, [2]string{"state", v.State}, [2]string{"seen", v.Seen}, [2]string{"attempts", attempts},
-		[2]string{"process", v.Process}, [2]string{"age", age}, [2]string{"retention", v.Retention.String()})
+		[2]string{"process", v.Process}, [2]string{"age", age}, [2]string{"retention", v.Retention.String()}, [2]string{"first", first})
 }
 
 // key returns the endpoint key as a table has it, or the digest.

@@ -1,10 +1,32 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/reqlock/reqlock/core"
 )
+
+// A client may have sent the reference of the first request.
+func TestOutcomeShowsFirstRequestQuoted(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	locks := newLocker(t, rdb, core.WithReference(func(context.Context) string { return ` 1" state: done` }))
+	must(locks.Begin(t.Context(), "k", nil))(t)
+	for _, command := range [][]string{{"outcomes", "show", "k"}, {"show", "k"}} {
+		o.run(t, command...).want(t, exitOK, `first:`, `" 1\" state: done"`)
+	}
+	if v := lines[recordView](t, o.run(t, "outcomes", "show", "k", "--json"))[0]; v.First != ` 1" state: done` {
+		t.Errorf("%+v", v)
+	}
+	other := newLocker(t, rdb)
+	must(other.Begin(t.Context(), "without", nil))(t)
+	if text := o.run(t, "outcomes", "show", "without").out; strings.Contains(text, "first") {
+		t.Error(text)
+	}
+}
 
 // The oldest outcome stands first, with the process of its attempt. An attempt of a process that has died is unknown,
 // and one that runs is not.

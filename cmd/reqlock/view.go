@@ -76,6 +76,7 @@ type recordView struct {
 	Age         span   `json:"age_ms,omitempty"`
 	Retention   span   `json:"retention_ms"`
 	AnswerBytes int    `json:"answer_bytes,omitempty"`
+	First       string `json:"first,omitempty"`
 }
 
 // names returns the names of a key.
@@ -116,7 +117,7 @@ func (c *call) viewRecord(record inspect.Record) *recordView {
 	key, _ := record.Key.EndpointKey()
 	v := c.viewKey(key)
 	v.Digest, v.State, v.Seen, v.Attempts = record.Key.String(), record.State.String(), record.Attempt.String(), record.Number
-	v.Process, v.Retention, v.AnswerBytes = record.Process, span(record.Retention), record.AnswerBytes
+	v.Process, v.Retention, v.AnswerBytes, v.First = record.Process, span(record.Retention), record.AnswerBytes, record.First
 	if record.State == core.StateUnknown || record.State == core.StateDamaged {
 		v.Age = span(record.Age)
 	}

@@ -40,8 +40,8 @@ func TestTheNamesOfJSONAreStable(t *testing.T) {
 		reflect.TypeFor[lockView](): `key digest name idempotent shared
 			holders.process holders.service holders.version holders.host holders.pid holders.silent holders.kind holders.lease holders.permits holders.left_ms holders.held_ms holders.caller
 			waiting waiters.process waiters.service waiters.version waiters.host waiters.pid waiters.silent waiters.shared waiters.permits waiters.requests waiters.waiting_ms waiters.caller
-			fence_max record.endpoint_key record.digest record.state record.seen record.attempts record.process record.age_ms record.retention_ms record.answer_bytes`,
-		reflect.TypeFor[recordView](): `endpoint_key digest state seen attempts process age_ms retention_ms answer_bytes`,
+			fence_max record.endpoint_key record.digest record.state record.seen record.attempts record.process record.age_ms record.retention_ms record.answer_bytes record.first`,
+		reflect.TypeFor[recordView](): `endpoint_key digest state seen attempts process age_ms retention_ms answer_bytes first`,
 		reflect.TypeFor[processView](): `process service version host pid silent started age_ms held waiting
 			holds.digest holds.name holds.caller holds.for_ms holds.idempotent holds.shared holds.requests
 			waits.digest waits.name waits.caller waits.for_ms waits.idempotent waits.shared waits.requests`,
