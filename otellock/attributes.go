@@ -36,6 +36,9 @@ const (
 	// ProcessKey is the id of the process, with which the tokens of its locks in Redis begin. Only
 	// spans have it.
 	ProcessKey = attribute.Key("reqlock.process")
+	// FirstKey is the reference of the first request with the key, if it is no traceparent: see
+	// core.WithReference. A client may have sent it. Only spans of copies have it.
+	FirstKey = attribute.Key("reqlock.first")
 	// ErrorTypeKey is the code of the failure, such as "unavailable". It is there only if there
 	// is one.
 	ErrorTypeKey = attribute.Key("error.type")

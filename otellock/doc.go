@@ -70,6 +70,10 @@
 // which is the digest of core.EventKey and equal for equal keys, and reqlock.process, with which
 // the tokens of the process in Redis begin.
 //
+// With core.WithReference(otellock.Reference), each copy of an idempotent request has such a span, also one
+// that gets its answer at once, with a link to the span of the first request. Another reference than a
+// traceparent is the attribute reqlock.first instead.
+//
 // WithSpans selects other acquisitions. WithHoldSpans adds a span "reqlock.hold" for each
 // lease, from its grant to its release.
 //

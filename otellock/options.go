@@ -50,7 +50,8 @@ type Spans int
 
 // The values of WithSpans.
 const (
-	// Contended is for requests that had to wait, and for those that were refused.
+	// Contended is for requests that had to wait, for those that were refused, and for copies of a request
+	// whose reference is known: see core.WithReference.
 	Contended Spans = iota
 	// All is for each request for a lock.
 	All

@@ -19,7 +19,7 @@ const (
 
 // traceAcquire makes the span of a request for a lock that has ended.
 func (i *Instrumentation) traceAcquire(e core.Event) {
-	if i.spans == None || i.spans == Contended && !e.Queued && e.Kind != core.Refused {
+	if i.spans == None || i.spans == Contended && !e.Queued && e.Kind != core.Refused && e.First == "" {
 		return
 	}
 	ctx := e.Context()
@@ -31,7 +31,8 @@ func (i *Instrumentation) traceAcquire(e core.Event) {
 	if e.Kind == core.Acquired {
 		about = append(about, GrantKey.String(e.Grant.String()))
 	}
-	i.trace(ctx, acquireSpan, e.Waited, failure, about)
+	links, first := firstOf(e)
+	i.trace(ctx, acquireSpan, e.Waited, failure, append(about, first...), links...)
 }
 
 // traceHold makes the span of a lease that was released.
@@ -76,13 +77,21 @@ func attributesOf(e core.Event) []attribute.KeyValue {
 
 // trace makes a span that lasted until now. No hook is needed at its beginning, because nothing
 // runs in it.
-func (i *Instrumentation) trace(ctx context.Context, name string, lasted time.Duration, failure string, about []attribute.KeyValue) {
+func (i *Instrumentation) trace(
+	ctx context.Context, name string, lasted time.Duration, failure string, about []attribute.KeyValue, links ...trace.Link,
+) {
 	now := time.Now()
 	if failure != "" {
 		about = append(about, ErrorTypeKey.String(failure))
 	}
-	_, span := i.tracer.Start(ctx, name, trace.WithTimestamp(now.Add(-lasted)),
-		trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(about...)) // a sampler sees the attributes of Start only
+	opts := []trace.SpanStartOption{
+		trace.WithTimestamp(now.Add(-lasted)), trace.WithSpanKind(trace.SpanKindInternal),
+		trace.WithAttributes(about...), // a sampler sees the attributes of Start only
+	}
+	if len(links) > 0 {
+		opts = append(opts, trace.WithLinks(links...))
+	}
+	_, span := i.tracer.Start(ctx, name, opts...)
 	if failure != "" {
 		span.SetStatus(codes.Error, "") // without the text of the error, which may be the program's own
 	}

@@ -59,7 +59,7 @@ var layers = map[string]string{
 	"protolock":   "grpc protobuf core adapter grpclock protomsg",
 	"connectlock": "connect net/http rpc protobuf core adapter protomsg",
 	"otellock": "go.opentelemetry.io/otel go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
-		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace net/http core",
+		"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/propagation go.opentelemetry.io/otel/trace net/http core",
 	"annotations/reqlockv1": "protobuf",
 	"cmd/reqlock":           "redis protobuf net/http core inspect nethttplock annotated command keyspace",
 
