@@ -146,7 +146,7 @@ func connectAnswer(text string, err error, meta ...http.Header) answer {
 		if errors.As(err, &own) {
 			meta = append(meta, own.Meta())
 			for _, detail := range own.Details() {
-				readDetail(&got.outcome, detail)
+				readDetail(&got, detail)
 			}
 		}
 	}
@@ -158,11 +158,11 @@ func connectAnswer(text string, err error, meta ...http.Header) answer {
 }
 
 // readDetail reads one detail of an error.
-func readDetail(into *outcome, detail *connect.ErrorDetail) {
+func readDetail(into *answer, detail *connect.ErrorDetail) {
 	switch m, _ := detail.Value(); m := m.(type) {
 	case *errdetails.ErrorInfo:
 		if m.GetDomain() == "reqlock" {
-			into.code = m.GetReason()
+			into.code, into.first = m.GetReason(), m.GetMetadata()["first"]
 		}
 	case *errdetails.RetryInfo:
 		into.retryAfter = m.GetRetryDelay().AsDuration().Round(time.Microsecond)

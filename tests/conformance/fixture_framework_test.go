@@ -92,7 +92,9 @@ type answer struct {
 	ok   bool   // a success: a 2xx, or OK
 	text string // from the handler
 	raw  string // all that the client can read
-	err  error  // the connection broke
+
+	first string // of an ErrorInfo: the reference of the first request
+	err   error  // the connection broke
 }
 
 // An outcome is an answer's status and code, in the framework's form.

@@ -154,7 +154,7 @@ func answerOf(text string, err error, meta ...metadata.MD) answer {
 		switch detail := detail.(type) {
 		case *errdetails.ErrorInfo:
 			if detail.GetDomain() == "reqlock" {
-				got.code = detail.GetReason()
+				got.code, got.first = detail.GetReason(), detail.GetMetadata()["first"]
 			}
 		case *errdetails.RetryInfo:
 			got.retryAfter = detail.GetRetryDelay().AsDuration()

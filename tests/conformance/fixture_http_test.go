@@ -155,8 +155,8 @@ const problemType = "https://api.example.com/errors#"
 
 // A problem is a problem document.
 type problem struct {
-	Type, Title, Detail, Code string
-	Status                    int
+	Type, Title, Detail, Code, First string
+	Status                           int
 }
 
 // problemIn returns the problem document of an answer, and whether it is complete: its type and its

@@ -15,7 +15,7 @@ import (
 )
 
 // TestConnectScenarios sends idempotent calls over real connections: sealed answers, in processes with
-// other keys, and a method that stores none. The tests of connectlock have keys, fingerprints and answers.
+// other keys, a method that stores none, and copies that learn the first call. The tests of connectlock have keys, fingerprints and answers.
 func TestConnectScenarios(t *testing.T) {
 	t.Parallel()
 	for _, kind := range redistest.Kinds() {
@@ -26,6 +26,7 @@ func TestConnectScenarios(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					sealedConnectCalls(newEnvironment(t, overConnect(), redistest.Shared(t, kind)), protocol)
+					referredConnectCalls(newEnvironment(t, overConnect(), redistest.Shared(t, kind)), protocol)
 				})
 			}
 		})

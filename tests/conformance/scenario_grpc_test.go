@@ -37,7 +37,7 @@ func grpcScenarios() []grpcScenario {
 		{"the answer is sent after the commit, and not before", commitFirst},
 		{"sealed answers, and a method that stores none", sealedCalls},
 		{"one round trip before the handler and one after, one for a replay", roundTrips},
-	}, grpcOperatorScenarios(), grpcEventScenarios())
+	}, grpcOperatorScenarios(), grpcEventScenarios(), grpcReferenceScenarios())
 }
 
 // TestGRPCScenarios runs each row on a real server, over real connections.

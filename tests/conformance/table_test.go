@@ -123,6 +123,7 @@ func scenarios() []testCase {
 		sealedScenarios(),
 		faultScenarios(),
 		eventScenarios(),
+		referenceScenarios(),
 	)
 }
 

@@ -85,7 +85,8 @@ type scenario struct {
 	account       string
 	rdb           *redis.Client
 	first, second *subprocess.Process
-	seen          []string // answers and events, with whether they are of the first
+	now           *subprocess.Process // that of this tree
+	seen          []string            // answers and events, with whether they are of the first
 }
 
 // An answer is a status with its code or "replayed", and the rest without what marks a replay.

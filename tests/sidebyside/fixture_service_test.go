@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 // TestService is a process of either tree: the old tree gets a copy of this file.
 func TestService(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: subprocess.Orders[string](t)})
-	locks := core.Must(core.New(rdb, core.WithObserver(observe)))
+	locks := core.Must(core.New(rdb, append(referring(), core.WithObserver(observe))...))
 	mux, handler := http.NewServeMux(), work(rdb)
 	mux.Handle("POST /lock", nethttplock.Middleware(locks, account)(handler))
 	mux.Handle("POST /wait", nethttplock.Middleware(locks, account, core.WithWait(time.Minute))(handler))

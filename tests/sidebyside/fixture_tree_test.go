@@ -1,7 +1,11 @@
 package sidebyside
 
 import (
+	"context"
 	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/nethttplock"
@@ -16,6 +20,13 @@ var (
 )
 
 const endUnknown = core.EndUnknown
+
+// referring returns the options of a process that refers to each request by its account.
+func referring() []core.Option { return []core.Option{core.WithReference(accountOf)} }
+
+func accountOf(ctx context.Context) string {
+	return strings.Join(metadata.ValueFromIncomingContext(ctx, "x-account"), "")
+}
 
 // renamed returns the fields of an event that were renamed. How a waiter learned of its grant depends on the network.
 func renamed(e core.Event) string {

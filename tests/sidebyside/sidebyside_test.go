@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	pb "google.golang.org/grpc/interop/grpc_testing"
+
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/inspect"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -146,6 +148,25 @@ func replayed(s *scenario, path, body, copied, ok, mismatch string) {
 		s.Errorf("%s, and the copy got %s", stored, again)
 	}
 	s.send(s.second, path, strings.Replace(body, "twelve", "thirteen", 1), mismatch)
+	s.wantFirst(path, s.first)
+}
+
+// wantFirst fails the test unless the record has the reference of this process, which only one of this tree notes.
+func (s *scenario) wantFirst(path string, by *subprocess.Process) {
+	s.Helper()
+	method, route, want := http.MethodPost, "POST /pay", ""
+	if path == "gRPC" {
+		method, route = "", pb.TestService_UnaryCall_FullMethodName
+	}
+	if by == s.now {
+		want = s.account
+	}
+	key, err := core.EndpointKey(method, route, s.account, "k")
+	locks := core.Must(core.New(s.rdb))
+	record, err2 := locks.ReadRecord(s.Context(), key)
+	if err := errors.Join(err, err2, locks.Close(s.Context())); err != nil || record.First != want {
+		s.Errorf("record %+v, %v; want the reference %q", record, err, want)
+	}
 }
 
 // unknown is the case of a handler that does not know the outcome, until the operator resolves it.
@@ -153,6 +174,7 @@ func unknown(s *scenario, resolution core.Resolution, want string) {
 	s.Helper()
 	s.send(s.first, "/pay", "unknown", "201")
 	s.send(s.second, "/pay", "unknown", "409 outcome_unknown")
+	s.wantFirst("/pay", s.first)
 	key, err := core.EndpointKey(http.MethodPost, "POST /pay", s.account, "k")
 	locks := core.Must(core.New(s.rdb))
 	record, err2 := locks.ReadRecord(s.Context(), key)
@@ -163,6 +185,11 @@ func unknown(s *scenario, resolution core.Resolution, want string) {
 		s.Fatal(err)
 	}
 	s.send(s.second, "/pay", "unknown", want)
+	last := s.first
+	if want == "201" { // a copy has run
+		last = s.second
+	}
+	s.wantFirst("/pay", last)
 }
 
 // caseName finds the names of cases in the last column of a table.
@@ -203,7 +230,7 @@ func TestOldAndNewProcessesShareRedis(t *testing.T) {
 	now := serving(t, subprocess.Start(t, "TestService", server.Addr()))
 	ran := map[string][2]*scenario{} // the old process is first, and second
 	for name, run := range cases {
-		ran[name] = [2]*scenario{{first: old, second: now}, {first: now, second: old}}
+		ran[name] = [2]*scenario{{first: old, second: now, now: now}, {first: now, second: old, now: now}}
 		for i, order := range []string{"old", "new"} {
 			t.Run(name+"/"+order+" first", func(t *testing.T) {
 				s := ran[name][i]

@@ -16,6 +16,8 @@ var (
 
 const endUnknown = core.Uncertain
 
+func referring() []core.Option { return nil }
+
 func renamed(e core.Event) string {
 	refusal, _ := core.OutcomeOf(e.Err)
 	return fmt.Sprintf("idempotent: %t free: %t ending: %d code: %q", e.Attempt, e.Handover == core.Free, e.Ending, refusal.Code)
