@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"cmp"
+	"context"
 	"testing"
 	"time"
 
@@ -30,6 +31,8 @@ var valid = map[string]core.Option{
 	"WithFailFast":        core.WithFailFast(time.Second),
 	"WithFailOpen":        core.WithFailOpen(true),
 	"WithFencing":         core.WithFencing(true),
+	"WithReference":       core.WithReference(func(context.Context) string { return "" }),
+	"WithFirstShown":      core.WithFirstShown(true),
 	"WithRerunUnknown":    core.WithRerunUnknown(true),
 	"WithMaxHold":         core.WithMaxHold(time.Minute),
 	"WithMaxAnswer":       core.WithMaxAnswer(1),
