@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
@@ -77,5 +79,32 @@ func TestReferenceOfARecordIsRead(t *testing.T) {
 		if got := script.ReferenceIn(fields[0], fields[1]); got != "" {
 			t.Errorf("%q: %q", fields, got)
 		}
+	}
+}
+
+// Without a reference, a request sends the arguments that it would send if there were none.
+func TestReferenceIsSentOnlyIfThereIsOne(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Reuse(t).Client(t)
+	s := newStore(t, rdb)
+	for _, load := range []transition{begin(), finish(store.EndAbort)} { // the server loads the scripts
+		load.run(t, s)
+	}
+	sent := &sentCommands{}
+	rdb.AddHook(sent)
+	for _, changes := range [][]change{nil, {refers}} {
+		for _, ending := range []store.Ending{store.EndCommit, store.EndDone, store.EndAbort} {
+			rdb.Del(t.Context(), storetest.RecordName)
+			begin(changes...).run(t, s)
+			finish(ending, changes...).run(t, s)
+		}
+	}
+	sent.forms = slices.DeleteFunc(sent.forms, func(form string) bool { return !strings.HasPrefix(form, "evalsha") })
+	want := []string{
+		"evalsha 16", "evalsha 15", "evalsha 16", "evalsha 14", "evalsha 16", "evalsha 14",
+		"evalsha 17", "evalsha 16", "evalsha 17", "evalsha 16", "evalsha 17", "evalsha 14",
+	}
+	if !slices.Equal(sent.forms, want) {
+		t.Errorf("sent %q, want %q", sent.forms, want)
 	}
 }
