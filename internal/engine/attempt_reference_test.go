@@ -117,7 +117,14 @@ func TestCopyLearnsReferenceAfterLoss(t *testing.T) {
 		p.server.set("k", "", 0)
 		<-h.Context().Done()
 		p.checkFirst(t, 0, attempt("f", 0), Busy, "first")
+		var waits error
+		go func() { _, waits = p.engines[0].Acquire(t.Context(), referred("f", "copy", WaitForever)) }()
+		synctest.Wait()
 		end(t, h, EndCommit)
+		synctest.Wait()
+		if refusal, _ := waits.(*Refusal); refusal == nil || refusal.Reason != Done || refusal.First != "first" { //nolint:errorlint // Acquire promises the type itself
+			t.Errorf("the copy that waits: %+v", waits)
+		}
 		p.checkFirst(t, 0, attempt("f", 0), Done, "first")
 		p.checkIdle(t)
 	})
