@@ -71,6 +71,22 @@ func TestAnotherProcessTakesOverTheSearch(t *testing.T) {
 	})
 }
 
+// A process that is started again after it was killed searches once its own old lease has ended, and
+// does not pause for as long as between two searches.
+func TestSearchBeginsAfterTheLeaseOfADeadProcess(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(1)
+		p.died("k")
+		p.server.set(searchKey, "dead", 10*time.Second)
+		p.search(0)
+		sleep(21 * time.Second)
+		if reports, counts := p.events[0].of(OutcomeUnknown), p.events[0].searches(); len(reports) != 1 || len(counts) != 1 {
+			t.Errorf("%d reports, searched %v", len(reports), counts)
+		}
+		closes(t, p.engines[0])
+	})
+}
+
 // A process that cannot search leaves that to another one.
 func TestProcessThatCannotSearchLeavesIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
