@@ -22,9 +22,9 @@ const (
 //
 // Of all processes with the option and the same Redis and prefix, one searches. It holds the lock
 // "reqlock-unknown-search": do not use that key. The first search begins with New, which starts a
-// goroutine for this option, and the last one ends with Close. If the process dies, another one
-// begins after the shorter of WithTTL and 10 s, and the pause. A process whose first search fails
-// leaves it to another one.
+// goroutine for this option, and the last one ends with Close. If the process dies, another one, or
+// the same one after its restart, begins within 20 s. A process whose first search fails leaves it to
+// another one.
 //
 // The observer receives an OutcomeUnknown for each unknown outcome that no process has reported, in
 // any process and before any restart: see Event.Age. It receives it again if it was too slow for

@@ -17,6 +17,9 @@ const searchKey = "reqlock-unknown-search"
 // searchWidth is how many outcomes a search reads at a time.
 const searchWidth = 16
 
+// searchTurn is how often at least a process asks whether the one that searches has died.
+const searchTurn = 10 * time.Second
+
 // A Searcher is store.Searcher, for the owner of the engine.
 type Searcher = store.Searcher
 
@@ -80,7 +83,8 @@ type searcher struct {
 	from    Searcher
 	closing closingContext
 
-	hold   *Hold // of searchKey; nil if another process searches
+	hold   *Hold // of searchKey; nil if this process does not search
+	busy   bool  // another process had the lease
 	shown  bool  // there was a Searched event since the hold began
 	failed bool  // the last search failed, and a Warned event said so
 
@@ -94,7 +98,11 @@ func (s *searcher) run() {
 	defer s.leave()
 	for ctx.Err() == nil {
 		s.searchOnce(ctx)
-		next := time.After(s.Every)
+		pause := s.Every
+		if s.busy {
+			pause = min(pause, searchTurn)
+		}
+		next := time.After(pause)
 		if s.hold != nil {
 			select {
 			case <-next:
@@ -137,6 +145,7 @@ func (s *searcher) searchOnce(ctx context.Context) {
 
 // enter takes the lease, unless another process has it.
 func (s *searcher) enter(ctx context.Context) error {
+	s.busy = false
 	if s.hold != nil && s.hold.Context().Err() == nil {
 		return nil
 	}
@@ -147,6 +156,7 @@ func (s *searcher) enter(ctx context.Context) error {
 	case err == nil:
 		s.hold = hold
 	case errors.As(err, &refusal) && refusal.Reason == Busy:
+		s.busy = true
 		s.showNone()
 		return nil
 	case errors.As(err, &refusal) && refusal.Reason == ClosedDown:
