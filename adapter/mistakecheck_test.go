@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
@@ -112,6 +113,94 @@ func TestAnswerOfAnErrorHandlerIsNoMistake(t *testing.T) {
 	guard := entry.Guard(httptest.NewRecorder(), err)
 	guard.WriteHeader(http.StatusUnauthorized)
 	guard.Finish()
+}
+
+// An error that is not one of reqlock is answered with 500, and is a warning, once: from a handler under
+// its lock, and from an error handler.
+func TestErrorOfAnotherPackageIsAWarning(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(t *testing.T, lock *Lock[*http.Request], err error){
+		"a handler": func(t *testing.T, lock *Lock[*http.Request], err error) {
+			t.Helper()
+			entry, refused := lock.Enter(t.Context(), payment(t, "k", ""))
+			if refused != nil {
+				t.Error(refused)
+			}
+			WriteRefusal(httptest.NewRecorder(), InContext(entry.Context(), err))
+			entry.Leave()
+		},
+		"an error handler": func(t *testing.T, lock *Lock[*http.Request], err error) {
+			t.Helper()
+			entry, refused := lock.Enter(t.Context(), payment(t, "", ""))
+			WriteRefusal(entry.Guard(httptest.NewRecorder(), refused), err)
+			entry.Leave()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var warned []string
+			locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+				if e.Kind == core.Warned {
+					warned = append(warned, e.Err.Error())
+				}
+			}))
+			lock, err := NewLock(self, "Middleware", locks.Locker, ofHeader, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range []error{core.ErrBusy, errors.New("secret"), nil} {
+				answer(t, lock, err)
+			}
+			const want = "with 500 (internal), because the error that the program gave is not one of reqlock"
+			if text := strings.Join(warned, "\n"); len(warned) != 1 || !strings.Contains(text, want) || strings.Contains(text, "secret") {
+				t.Errorf("warned %q", warned)
+			}
+		})
+	}
+}
+
+// A lock middleware inside another one with the same key is a warning, once, and one with another key or
+// for another request is none.
+func TestLockTwiceIsAWarning(t *testing.T) {
+	t.Parallel()
+	for name, inner := range map[string]struct {
+		key  core.Key[*http.Request]
+		opts []core.Option
+		want int
+	}{
+		"the same key":                    {key: ofHeader, want: 1},
+		"the same key with other options": {ofHeader, []core.Option{core.WithWait(time.Second)}, 1},
+		"another key":                     {ofHeader.Named("inner"), nil, 0},
+		"another key with the same value": {core.KeyOf(func(r *http.Request) (string, error) { return r.Header.Get("Idempotency-Key"), nil }), nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var warned []string
+			locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+				if e.Kind == core.Warned {
+					warned = append(warned, e.Err.Error())
+				}
+			}))
+			outer := Must(NewLock(self, "Middleware", locks.Locker, ofHeader, nil))
+			second := Must(NewLock(self, "Middleware", locks.Locker, inner.key, inner.opts))
+			for range 2 {
+				first, err := outer.Enter(t.Context(), payment(t, "k", ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				entry, err := second.Enter(first.Context(), payment(t, "k", ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				entry.Leave()
+				first.Leave()
+			}
+			const want = "reqlock: test: two middlewares lock a request with the key "
+			if len(warned) != inner.want || inner.want > 0 && !strings.HasPrefix(warned[0], want) {
+				t.Errorf("warned %q", warned)
+			}
+		})
+	}
 }
 
 // Two idempotent middlewares around one route are a warning, once.
