@@ -53,12 +53,12 @@ func (m keyMistake) Warning(string) string {
 }
 
 // A failing is a key or a fingerprint of the program that fails with an error of its own. The text of
-// that error may be from the request, so the warning has only the code of the refusal.
-type failing struct{ call, code string }
+// that error may be from the request, so the warning does not have it.
+type failing struct{ call string }
 
 // Warning is that of a mistake.
 func (m failing) Warning(string) string {
-	return cmp.Or(m.call, "the fingerprint") + " refuses requests with " + m.code + ", because it fails with an error of its own: " +
+	return cmp.Or(m.call, "the fingerprint") + " refuses requests with key_error, because it fails with an error of its own: " +
 		"core.SlogObserver logs it, at debug level. Return core.ErrNoKey or core.ErrInvalidKey if the client can mend the request"
 }
 
@@ -69,6 +69,14 @@ type nested struct{ name string }
 func (m nested) Warning(string) string {
 	return "two idempotent middlewares run " + cmp.Or(m.name, "a route without a pattern") + " with the same key, of which the inner one only costs: " +
 		"it reads the fingerprint and records the answer again. Leave one of them out"
+}
+
+// A lockedTwice is a lock middleware inside another one with the same key.
+type lockedTwice struct{ key string }
+
+// Warning is that of a mistake.
+func (m lockedTwice) Warning(string) string {
+	return "two middlewares lock a request with the key " + m.key + ", of which the inner one has no effect, with all its options: leave one of them out"
 }
 
 // A timeoutInside is an http.TimeoutHandler that frees the key of a request which still runs.
@@ -125,17 +133,27 @@ func (c *mistakeCheck) refuses(err error) {
 // does not if the program has answered, because that may be its way to refuse a request. nil does
 // nothing.
 func (c *mistakeCheck) answered(err error, refusal core.Refusal) {
-	if c == nil || refusal.HTTP < http.StatusInternalServerError || refusal.Code != "key_error" && refusal.Code != "internal" || mistakeIn(err) != nil {
-		return
+	switch {
+	case c == nil || refusal.HTTP < http.StatusInternalServerError || mistakeIn(err) != nil:
+	case refusal.Code == "internal":
+		bridge.WarnForeign(c.locker)
+	case refusal.Code == "key_error":
+		call, _ := bridge.DescriptionOf(err)
+		c.warn(failing{call})
 	}
-	call, _ := bridge.DescriptionOf(err)
-	c.warn(failing{call, refusal.Code})
 }
 
 // checkNested warns if an attempt is nested in another one for the same key. name is that of its route.
 func (c *mistakeCheck) checkNested(a *core.Attempt, name string) {
 	if bridge.IsNested(a) {
 		c.warn(nested{name})
+	}
+}
+
+// checkTwice warns if a middleware outside with the same key has taken the locks.
+func (c *mistakeCheck) checkTwice(held bridge.Held) {
+	if bridge.IsTwice(held, c.locker) {
+		c.warn(lockedTwice{bridge.SettingsOf(c.locker).Key})
 	}
 }
 

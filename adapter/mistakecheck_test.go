@@ -171,7 +171,7 @@ func TestLockTwiceIsAWarning(t *testing.T) {
 		"the same key":                    {key: ofHeader, want: 1},
 		"the same key with other options": {ofHeader, []core.Option{core.WithWait(time.Second)}, 1},
 		"another key":                     {ofHeader.Named("inner"), nil, 0},
-		"another key with the same value": {core.KeyOf(func(r *http.Request) (string, error) { return r.Header.Get("Idempotency-Key"), nil }), nil, 0},
+		"another key with the same value": {core.KeyOf(func(*http.Request) (string, error) { return "k", nil }), nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

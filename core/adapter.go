@@ -49,6 +49,7 @@ func init() { //nolint:gochecknoinits // see package bridge
 	}
 	bridge.NewChange = func(ctx context.Context, c bridge.Change) any { return newChange(ctx, c) }
 	bridge.Warn = func(l, subject any, err error) { l.(*Locker).warn(subject, err) }
+	bridge.WarnForeign = func(l any) { l.(*Locker).warnForeign() }
 }
 
 // viewFor is With for a middleware of an adapter, with an error instead of a panic.

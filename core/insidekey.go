@@ -16,8 +16,16 @@ func init() { //nolint:gochecknoinits // see package bridge
 	bridge.AboutOf = func(key any) *bridge.About { return key.(insideKey).about() }
 	bridge.CheckLimits = func(l, key any) error { return l.(*Locker).settings.checkLimits(key.(insideKey).about().Limits) }
 	bridge.Bind = func(l, key any, idempotent bool) any {
-		l.(*Locker).observeRegistered(key.(insideKey).about().Names, idempotent)
-		return key.(insideKey).bind(l.(*Locker))
+		locks, about := l.(*Locker), key.(insideKey).about()
+		locks.observeRegistered(about.Names, idempotent)
+		if !idempotent {
+			locks.settings.requests.Key = about.Text
+		}
+		return key.(insideKey).bind(locks)
+	}
+	bridge.IsTwice = func(held bridge.Held, l any) bool {
+		locks, _ := held.(*locksOfRequest)
+		return locks != nil && locks.taken[0].nested != nil && locks.taken[0].locker.settings.requests.Key == l.(*Locker).settings.requests.Key
 	}
 	bridge.DescribeError = func(err error, call, part string) error {
 		return asKeyError(described(err, &bridge.About{Call: call, Part: part}))

@@ -38,14 +38,28 @@ func (l *Locker) withRequests(e *Error) *Error {
 	return e
 }
 
-// inContext adds the settings of the Locker whose lease ctx has to an error that has none.
+// inContext adds the settings of the Locker whose lease ctx has to an error that has none. It warns of an
+// error that RefusalOf does not know.
 func inContext(ctx context.Context, err error) error {
 	lease, _ := LeaseFromContext(ctx)
-	if err == nil || lease == nil || requestsOf(err) != nil {
+	if lease == nil || err != nil && requestsOf(err) != nil {
 		return err
+	}
+	if _, known := RefusalOf(err); !known {
+		lease.locker.warnForeign()
 	}
 	return lease.locker.ofRequest(err, false)
 }
+
+// A foreignError is what warnForeign warns of once.
+type foreignError struct{}
+
+// errForeign has no text of the error, which may be from the request.
+var errForeign = errors.New("reqlock: a request was answered with 500 (internal), because the error that the program gave is not one of reqlock: " +
+	"give WriteError, StatusOf and ErrorOf errors of reqlock only, and answer your own errors yourself")
+
+// warnForeign warns that a request was answered with the code "internal".
+func (l *Locker) warnForeign() { l.warn(foreignError{}, errForeign) }
 
 // requestsOf returns the settings of the Locker that has refused a request, or nil.
 func requestsOf(err error) *bridge.Settings {

@@ -25,6 +25,7 @@ const (
 // Settings are the options of a core.Locker that only package adapter uses. A zero field is not set.
 type Settings struct {
 	Methods         []string // in upper case
+	Key             string   // how the program writes the key of the middleware; "" without one, or if it is idempotent
 	OptionalKey     []string
 	MaxBody         int64
 	BusyStatus      int    // 0: that of core.RefusalOf
@@ -108,4 +109,6 @@ var (
 	Warn func(l, subject any, err error)
 	// NewChange returns the core.Event of a change that an operator makes under ctx: see core.AsOperator.
 	NewChange func(ctx context.Context, c Change) any
+	// WarnForeign warns, once, that a request was answered with the code "internal".
+	WarnForeign func(l any)
 )

@@ -78,6 +78,9 @@ var (
 	// Bind returns the *Bound[R] of a *core.Locker and a core.Key[R]. It reports the names of the key
 	// to the observers.
 	Bind func(locker, key any, idempotent bool) (bound any)
+	// IsTwice reports whether Held are locks that a middleware outside with the same key has taken for
+	// the request. l is the *core.Locker of the Bound.
+	IsTwice func(held Held, l any) bool
 	// DescribeError returns the error of reading a request as that of a key with this description.
 	DescribeError func(err error, call, part string) error
 	// DescriptionOf returns the call and the part of core.Key.Describe in the error of a key. The call
