@@ -147,6 +147,22 @@ func TestEachEventIsRecorded(t *testing.T) {
 	}
 }
 
+// A route is not known before its first request, so its counters begin with 0 then.
+func TestCountersOfARouteBeginWithItsFirstRequest(t *testing.T) {
+	t.Parallel()
+	instruments, reader := newInstruments(t)
+	instruments.Observe(core.Event{Kind: core.Acquired, Grant: core.GrantFree, Idempotent: true, Name: "/payments"})
+	values, found := valuesOf(t, reader), 0
+	for series, value := range values {
+		if strings.Contains(series, "lock.name=/payments") && value == 0 {
+			found++
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d counters are 0, want those of losses, unknown outcomes and restorations: %v", found, values)
+	}
+}
+
 // released returns the event of the release of an attempt.
 func released(ending core.Ending, err error) core.Event {
 	return core.Event{Kind: core.Released, Ending: ending, Idempotent: true, Err: err}
