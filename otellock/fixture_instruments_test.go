@@ -101,8 +101,8 @@ func valuesOf(tb testing.TB, reader *metric.ManualReader) table {
 // some is the wanted value of a series that may have any value above zero.
 const some = -1
 
-// differences returns what the values have instead of the wanted ones, with "" for none. Outages
-// count only if they are wanted: a test may have one by the way.
+// differences returns what the values have instead of the wanted ones, with "" for none. A 0 and
+// outages count only if they are wanted: a test may have an outage by the way.
 func (v table) differences(want table) string {
 	var all []string
 	wanted := map[string]struct{}{}
@@ -110,7 +110,7 @@ func (v table) differences(want table) string {
 		wanted[normal(series)] = struct{}{}
 	}
 	for series, value := range v {
-		if _, ok := wanted[series]; !ok && !strings.HasPrefix(series, "outage.") {
+		if _, ok := wanted[series]; !ok && value != 0 && !strings.HasPrefix(series, "outage.") {
 			all = append(all, fmt.Sprintf("%s: got %d, want none", series, value))
 		}
 	}

@@ -17,6 +17,9 @@ func (i *Instrumentation) record(e core.Event) {
 	}
 	switch e.Kind {
 	case core.Acquired:
+		if e.Idempotent && !s.zeroed.Load() && s.zeroed.CompareAndSwap(false, true) { // the name may be that of a route, which no Registered has
+			recordZero(ctx, m, s, true)
+		}
 		i.recordAcquire(ctx, s, e)
 		m.leaseActive.Add(ctx, 1, s.plain.add...)
 		count(ctx, m.leaseGrants, s, GrantKey.String(e.Grant.String()), "")

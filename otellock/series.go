@@ -94,7 +94,8 @@ func (t *seriesTable) add(key seriesKey) *series {
 // A series has the attributes of one kind of lock with one name.
 type series struct {
 	common []attribute.KeyValue
-	plain  attributes // the common ones alone
+	plain  attributes  // the common ones alone
+	zeroed atomic.Bool // recordZero was called for an attempt
 
 	mu   sync.Mutex // held to add attributes
 	more cache[detail, attributes]
