@@ -14,18 +14,23 @@ import (
 // returns within store.InlineTime. ctx is the parent of the hold's context, unless the
 // request has another one.
 func (e *Engine) Acquire(ctx context.Context, r Request) (*Hold, error) {
+	return e.acquire(ctx, &r, "")
+}
+
+// acquire is Acquire, or Accept with the token of a ticket.
+func (e *Engine) acquire(ctx context.Context, r *Request, ticket string) (*Hold, error) {
 	var since time.Time
 	if r.Wait != WaitForever || e.hooks.Observe != nil {
 		since = time.Now()
 	}
-	w, how, returned := e.newWaiter(ctx, &r), unseen, false
+	w, how, returned := e.newWaiter(ctx, r), unseen, false
 	w.hold.since = since
 	defer func() {
 		if !returned {
 			w.abandon(how)
 		}
 	}()
-	refusal := e.enter(ctx, w)
+	refusal := e.enter(ctx, w, ticket)
 	if refusal == nil {
 		refusal = e.await(ctx, w, since)
 	}
@@ -66,8 +71,9 @@ func isLong(ctx context.Context) bool {
 	return !ends || time.Until(end) >= store.InlineTime
 }
 
-// enter adds the waiter to the queue of its key, or refuses it at once.
-func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
+// enter adds the waiter to the queue of its key, or refuses it at once. A waiter with a ticket has
+// a queue of its own.
+func (e *Engine) enter(ctx context.Context, w *waiter, ticket string) *Refusal {
 	if ctx.Err() != nil {
 		return (&Refusal{Reason: TimedOut, Early: true}).endedBy(ctx)
 	}
@@ -82,7 +88,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		s.mu.Unlock()
 		return refusal
 	}
-	if unserved != nil && s.queues[w.hold.request.Key].needsStore(w) {
+	if unserved != nil && (ticket != "" || s.queues[w.hold.request.Key].needsStore(w)) {
 		if w.endsOnFault = w.hold.request.FailOpen; !w.endsOnFault {
 			s.mu.Unlock()
 			return unserved
@@ -99,6 +105,9 @@ func (e *Engine) enter(ctx context.Context, w *waiter) *Refusal {
 		return &Refusal{Reason: Unavailable, Fault: errCommitting}
 	}
 	l := root.listOf(w.hold.request.Limit)
+	if ticket != "" {
+		l = root.ticketList(ticket)
+	}
 	busy, starts := l.isBusy() || root.waitsForLost(w.hold.request.Attempt), l.mayStart()
 	if w.nowait && busy {
 		first := root.firstRunning()
@@ -222,7 +231,7 @@ func (w *waiter) giveUp() *Refusal {
 	l.remove(w)
 	refusal := l.giveUpRefusal(w)
 	if l.first == nil && !l.limit.IsShared() {
-		l.root.wake()
+		l.exclusiveQueue().wake()
 	}
 	l.balance()
 	return refusal

@@ -88,7 +88,7 @@ func TestInlineWaiterGetsOneWaitingEvent(t *testing.T) {
 			if !slices.Equal(kinds, []Kind{Waiting, Acquired, Released}) {
 				t.Errorf("events %v", kinds)
 			}
-			if got := events.of(Acquired)[0]; !got.Queued || got.Handover != Awaited || got.Waited < time.Minute-time.Second {
+			if got := events.of(Acquired)[0]; !got.Queued || got.Grant != Awaited || got.Waited < time.Minute-time.Second {
 				t.Errorf("acquired: %+v", got)
 			}
 		})

@@ -31,7 +31,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 			t.Errorf("%d served, in the order %v", len(order), order)
 		}
 		for _, acquired := range events.of(Acquired)[1:] {
-			if acquired.Handover != Passed {
+			if acquired.Grant != Passed {
 				t.Errorf("event %+v", acquired)
 			}
 		}
@@ -90,7 +90,7 @@ func TestOldRefusalDoesNotRefuseNewCaller(t *testing.T) {
 		q.contended, q.lastFault = true, nil
 		shard.mu.Unlock() // refused, and not idle yet
 		s.set("k", "", 0)
-		if refusal := e.enter(ctx, w); refusal != nil {
+		if refusal := e.enter(ctx, w, ""); refusal != nil {
 			t.Fatalf("refused by what was true before: %+v", refusal)
 		}
 		shard.mu.Lock()
@@ -214,7 +214,7 @@ func TestGrantToLeavingCallerIsPassedOn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := request(WaitForever)
 		w := e.newWaiter(ctx, &r)
-		if refusal := e.enter(ctx, w); refusal != nil {
+		if refusal := e.enter(ctx, w, ""); refusal != nil {
 			t.Fatal(refusal)
 		}
 		synctest.Wait() // granted, but the caller has not seen it

@@ -103,18 +103,22 @@ const (
 	// before, searches no longer, and then Held is 0.
 	Searched
 
-	kindCount = int(Searched) + 1
+	// HandedOver: a holder has ended its lease, and has a ticket for it. A Released follows.
+	HandedOver
+
+	kindCount = int(HandedOver) + 1
 )
 
-// A Handover is the way in which a lease came to its holder.
-type Handover int8
+// A Grant is the way in which a lease came to its holder.
+type Grant int8
 
-// The kinds of Handover.
+// The kinds of Grant.
 const (
-	Free    Handover = iota + 1 // the key was free
-	Awaited                     // another held the key first
-	Passed                      // from another holder in this process
-	Handed                      // from another process, which sent a hint
+	Free     Grant = iota + 1 // the key was free
+	Awaited                   // another held the key first
+	Passed                    // from another holder in this process
+	Handed                    // from another process, which sent a hint
+	Accepted                  // from another holder, by a ticket
 )
 
 // A Loss is the reason for which a lease ended under its holder.
@@ -127,13 +131,14 @@ const (
 	Taken                // the key is gone, or holds the token of another
 	MaxHoldExceeded      // MaxHold has passed
 	Closed               // Close gave up waiting for the holder
+	GivenAway            // Hold.Handover has ended the lease; never the Loss of an event
 )
 
 // An Event reports what happened to a lock, or to a request for a lock. It has at most 128
 // bytes: a larger variable that a closure captures needs an allocation of its own.
 type Event struct {
 	Kind     Kind
-	Handover Handover         // Acquired
+	Grant    Grant            // Acquired
 	Loss     Loss             // Lost, Released; Committed: Taken if another attempt had begun
 	Ending   Ending           // Released, Committed and OutcomeUnknown of an Attempt that this process has ended
 	Attempt  bool             // the request has an Attempt
@@ -146,7 +151,7 @@ type Event struct {
 	Token    string           // OutcomeUnknown of an Attempt that this process has ended by EndUnknown: the record notes the report
 	Context  *context.Context // the context of the request, or of Close; nil is none
 	Waited   time.Duration    // Acquired, Refused, Replayed
-	Held     time.Duration    // Released, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing; how long a Searched took
+	Held     time.Duration    // Released, HandedOver, Renewed, Lost, HeldLong, Committed, Restored, OutcomeUnknown, Closing; how long a Searched took
 	Origin   string           // HeldLong, Closing: the Caller of the Request; any other kind: the First of a Refusal, or the Reference of the Attempt whose outcome is unknown
 	Holds    int              // Closing: how many leases have a holder; Searched: how many outcomes are unknown
 	Err      error            // Refused: a *Refusal; Released, Renewed, Committed, OutcomeUnknown: a fault, if any; or the cause of Interrupt, or a *Found; Warned
@@ -180,7 +185,7 @@ func (e *Event) isUrgent() bool {
 	case Refused:
 		refusal, ok := e.Err.(*Refusal) //nolint:errorlint // errors.As allocates, for each busy key
 		return ok && refusal.Reason == Unavailable
-	case Acquired, Waiting, Released, Renewed, Replayed, Committed, Searched:
+	case Acquired, Waiting, Released, Renewed, Replayed, Committed, Searched, HandedOver:
 	}
 	return e.Err != nil || e.Repeated
 }

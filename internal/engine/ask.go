@@ -50,7 +50,8 @@ func (q *queue) askRequest() keyRequest {
 	want := q.first.hold.request
 	r := keyRequest{withHolder: q.nowaiters > 0} // does another hold the key, or a dead token of this process?
 	r.Target, r.Claim = q.target(q.token, want.TTL), q.engine.claimOf(want.TTL)
-	r.Join = q.enqueue && q.callers > q.nowaiters
+	r.Join = q.enqueue && q.callers > q.nowaiters && q.ticket == ""
+	r.Ticket = q.ticket
 	if want.Fencing {
 		r.Fences = firstReservation(q.limit, q.callers)
 	}
@@ -66,9 +67,9 @@ func (q *queue) askRequest() keyRequest {
 }
 
 // send sends a request for the key. Only Enqueue grants shared leases, reserves fencing
-// numbers, decides by the record of an attempt, and has ballots.
+// numbers, decides by the record of an attempt, and has ballots and tickets.
 func (q *queue) send(r keyRequest, enqueue bool) {
-	if enqueue || r.Limit.IsShared() || r.Fences > 0 || r.Attempt != nil || r.Waiter != "" {
+	if enqueue || r.Ticket != "" || r.Limit.IsShared() || r.Fences > 0 || r.Attempt != nil || r.Waiter != "" {
 		q.engine.store.Enqueue(r.EnqueueRequest, q.answerDone)
 		return
 	}
@@ -111,6 +112,9 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 	switch r := q.lastAsk; {
 	case err == nil && answer.Verdict != store.Undecided:
 		q.onVerdict(r, answer)
+	case err == nil && r.Ticket != "" && !answer.Granted:
+		q.refuseAll(&Refusal{Reason: TicketUsed, Fault: errTicketUsed})
+		q.ask() // no caller is left, so this ends the episode
 	case err == nil && q.isOrphan(answer.Holder):
 		q.releaseOrphan(r, answer.Holder)
 	case err == nil && answer.HolderUnknown && q.nowaiters > 0:
@@ -176,9 +180,12 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 		lease.noteStoreQueue(answer.Waiting, answer.Since)
 		q.lastFault, q.joined = nil, false
 		q.lease = lease
-		if q.handed {
+		switch {
+		case q.ticket != "":
+			q.grantOrRelease(Accepted, lease.begun)
+		case q.handed:
 			q.grantOrRelease(Handed, lease.begun)
-		} else {
+		default:
 			if q.contended { // a hint was lost, or a holder is dead
 				q.wakeOthers()
 			}

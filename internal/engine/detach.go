@@ -20,7 +20,7 @@ func (h *Hold) Detach(parent context.Context) *Hold {
 	d := &Hold{
 		engine: h.engine, shard: h.shard, request: h.request, acquireCtx: parent,
 		token: h.token, lease: h.lease, since: h.since, fence: h.fence, number: h.number,
-		handover: h.handover, reportedLong: h.reportedLong, renewFailed: h.renewFailed, detached: true,
+		grant: h.grant, reportedLong: h.reportedLong, renewFailed: h.renewFailed, detached: true,
 	}
 	d.request.Parent = parent //nolint:fatcontext // no loop
 	if h.maxHoldTimer != nil {
@@ -47,8 +47,8 @@ func (h *Hold) WasMoved() bool {
 // MaxHold returns the MaxHold of the request; 0 is none.
 func (h *Hold) MaxHold() time.Duration { return h.request.MaxHold }
 
-// EndedBy returns the loss of the hold. It is Taken if the hold was released or moved, and NotLost
-// while it is alive.
+// EndedBy returns the loss of the hold. It is Taken if the hold was released or moved, GivenAway if it
+// was handed over, and NotLost while it is alive.
 func (h *Hold) EndedBy() Loss {
 	h.shard.mu.Lock()
 	defer h.shard.mu.Unlock()
@@ -71,7 +71,15 @@ func (n *Nested) EndedBy() Loss {
 // endedBy is EndedBy for a caller that holds the mutex.
 func (h *Hold) endedBy() Loss {
 	if h.loss == NotLost && !h.isCurrent() {
-		return Taken
+		return h.endOf()
 	}
 	return h.loss
+}
+
+// endOf returns how a hold ends that is not lost: Taken if it was released or moved.
+func (h *Hold) endOf() Loss {
+	if h.ticketToken() != "" {
+		return GivenAway
+	}
+	return Taken
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/backoff"
@@ -94,7 +95,8 @@ func (e *Engine) mayDiscard(p keyToken) bool {
 	s := e.shardOf(p.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return e.isDead(s.queues[p.key], p.token)
+	isTicket := !strings.HasPrefix(p.token, e.process) // no caller has got it: see discardTicket
+	return isTicket || e.isDead(s.queues[p.key], p.token)
 }
 
 func earlier(a, b time.Time) time.Time {

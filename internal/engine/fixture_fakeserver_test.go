@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -138,10 +139,18 @@ func (s *fakeStore) take(r storetest.AnyRequest) (answer store.Answer, err error
 func (s *fakeStore) enqueue(r storetest.AnyRequest) (answer store.Answer, err error) {
 	sent := time.Now()
 	name := "enqueue"
-	if r.Attempt != nil {
+	switch {
+	case r.Attempt != nil:
 		name = "begin"
+	case r.Ticket != "":
+		name = "accept"
 	}
 	err = s.transition(name, r, func(value string) {
+		if r.Ticket != "" {
+			answer = s.accept(r, value)
+			answer.Since = sent
+			return
+		}
 		if r.Attempt != nil {
 			var decided bool
 			if answer, decided = s.begin(r, value); decided {
@@ -194,13 +203,16 @@ func (s *fakeStore) release(r storetest.AnyRequest) (released store.ReleaseResul
 		}
 		name = [...]string{store.EndAbort: "abort", store.EndCommit: "commit", store.EndDone: "seal"}[r.Ending]
 	}
+	if r.Ticket != "" {
+		name = "handover"
+	}
 	err = s.transition(name, r, func(value string) {
 		if r.Attempt != nil {
 			released.Record = s.finish(r, value)
 		}
 		if r.Keep > 0 {
-			if value == r.Token {
-				s.keys[r.Key] = entry{"kept", time.Now().Add(r.Keep)}
+			if value == r.Token || r.Ticket != "" && value == r.Ticket {
+				s.keys[r.Key] = entry{cmp.Or(r.Ticket, "kept"), time.Now().Add(r.Keep)}
 				released.Status = store.Freed
 			}
 			return
@@ -211,6 +223,20 @@ func (s *fakeStore) release(r storetest.AnyRequest) (released store.ReleaseResul
 		}
 	})
 	return released, err
+}
+
+// accept replaces the token of a ticket by that of the request.
+func (s *fakeServer) accept(r storetest.AnyRequest, value string) (answer store.Answer) {
+	if value != r.Token && value != r.Ticket {
+		return store.Answer{}
+	}
+	if value == r.Ticket {
+		s.keys[r.Key] = entry{r.Token, time.Now().Add(r.TTL)}
+	}
+	s.raiseTTL(r)
+	answer.Granted, answer.Waiting = true, len(s.queues[r.Key])
+	answer.Fence, answer.Fences = s.reserve(r)
+	return answer
 }
 
 // locked runs f under the mutex of the server.

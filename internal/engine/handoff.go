@@ -8,15 +8,15 @@ import (
 
 // grantOrRelease gives a lease that the store has just granted or renewed to the first
 // waiter, or back to the store.
-func (q *queue) grantOrRelease(handover Handover, now time.Time) {
+func (q *queue) grantOrRelease(grant Grant, now time.Time) {
 	switch w := q.first; {
 	case w == nil, !sameAttempt(w.hold.request.Attempt, q.lease.attempt):
 		q.releaseLease()
 	case w.hold.request.TTL > q.lease.ttl, w.hold.request.Fencing && q.lease.fences.empty():
 		// The waiter for which the queue asked has left, and this one needs more.
-		q.renewThenGrant(handover)
+		q.renewThenGrant(grant)
 	default:
-		q.grant(w, handover, now)
+		q.grant(w, grant, now)
 	}
 }
 
@@ -60,7 +60,7 @@ func (q *queue) noteOthersHere(now time.Time) {
 
 // grant makes the waiter the holder of the lease. Each grant has its own Hold, so that
 // later calls on an earlier hold do not change this one.
-func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
+func (q *queue) grant(w *waiter, grant Grant, now time.Time) {
 	q.setState(held)
 	q.setAcquiring(false)
 	q.remove(w)
@@ -68,9 +68,9 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 	h.lease, h.token = q.lease, q.lease.token
 	h.since = now
 	h.number = q.lease.number
-	h.handover = handover
-	if handover == Free && w.queued {
-		h.handover = Awaited
+	h.grant = grant
+	if grant == Free && w.queued {
+		h.grant = Awaited
 	}
 	if h.request.Fencing {
 		h.fence = q.lease.fences.draw(q.limit)
@@ -98,7 +98,7 @@ func (q *queue) grant(w *waiter, handover Handover, now time.Time) {
 
 // renewThenGrant renews the lease for the first waiter, and then grants it. Meanwhile
 // the lease has no holder.
-func (q *queue) renewThenGrant(handover Handover) {
+func (q *queue) renewThenGrant(grant Grant) {
 	q.setState(passing)
 	q.setAcquiring(true)
 	lease, want := q.lease, q.first.hold.request
@@ -134,7 +134,7 @@ func (q *queue) renewThenGrant(handover Handover) {
 				q.releaseLease()
 				return
 			}
-			q.grantOrRelease(handover, now)
+			q.grantOrRelease(grant, now)
 		}
 	})
 }

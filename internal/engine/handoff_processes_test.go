@@ -24,7 +24,7 @@ func TestProcessesAreServedInOrder(t *testing.T) {
 			t.Errorf("served in the order %v in %v", order, time.Since(begun))
 		}
 		for i := 1; i < 5; i++ {
-			if got := p.events[i].of(Acquired); len(got) != 1 || got[0].Handover != Handed {
+			if got := p.events[i].of(Acquired); len(got) != 1 || got[0].Grant != Handed {
 				t.Errorf("process %d: %+v", i, got)
 			}
 			// refused, in the queue, confirmed, released

@@ -36,7 +36,7 @@ type Hold struct {
 	said         *said                // about an unknown outcome; nil if the owner has said nothing
 
 	// The small fields stand together, because the size of a hold is a part of the cost of a lock.
-	handover    Handover           // set when the lease is granted
+	grant       Grant              // set when the lease is granted
 	loss        Loss               // this and the next ones are guarded by the mutex
 	leaseEnded  bool               // the lease ended under the holder; Close does not wait for the hold any more
 	cutOff      bool               // by Close, and it has an attempt: Engine.cutOff counts it
@@ -74,7 +74,7 @@ func (h *Hold) Context() context.Context {
 	case loss != NotLost:
 		cancel(h.engine.hooks.Cause(loss))
 	case over:
-		cancel(nil)
+		cancel(h.endCause())
 	}
 	return made
 }

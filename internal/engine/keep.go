@@ -18,6 +18,10 @@ func (h *Hold) WaiveMinHold() {
 // keepKey decides whether the key stays locked after the release that begins now, and
 // reports it. A caller that never learned of the hold has not used it.
 func (h *Hold) keepKey() bool {
+	if h.ticketToken() != "" {
+		h.keepsKey = true
+		return true
+	}
 	if h.request.MinHold == 0 || h.unreported || h.request.Attempt != nil || h.request.Limit.IsShared() {
 		return false
 	}
@@ -31,6 +35,10 @@ func (h *Hold) keepFor() time.Duration {
 	if h == nil || !h.keepsKey {
 		return 0
 	}
-	rest := time.Until(h.since.Add(h.request.MinHold)) + time.Millisecond - 1
+	rest := time.Until(h.since.Add(h.request.MinHold))
+	if h.ticketToken() != "" {
+		rest = h.result.ticket.grace
+	}
+	rest += time.Millisecond - 1
 	return max(rest.Truncate(time.Millisecond), 0)
 }

@@ -59,7 +59,7 @@ func (h *Hold) LoseNested() {
 	lost, loss := h.nested, h.loss
 	h.nested = nil
 	if loss == NotLost {
-		loss = Taken
+		loss = h.endOf()
 	}
 	for n := range lost {
 		n.end(loss)

@@ -144,7 +144,7 @@ func (q *queue) recycle() {
 		return
 	}
 	s := q.shard
-	if q.limit.IsShared() {
+	if !q.isRoot() {
 		q.leaveList()
 	} else {
 		delete(s.queues, q.key)

@@ -19,6 +19,7 @@ const (
 	ClosedDown                    // the engine is closed
 	QueueFull                     // the key has the maximum of waiters
 	Overloaded                    // all keys together have the maximum of waiters
+	TicketUsed                    // the key does not hold the token of the ticket any more, and never will again
 
 	// The record of the key decides that an attempt must not run.
 	Done         // an earlier attempt was done; the refusal has its answer
@@ -37,7 +38,7 @@ type Refusal struct {
 	// none.
 	First string
 	// Fault is the store's fault that is the reason of Unavailable, or says why a key of another
-	// program stays locked.
+	// program stays locked, or a ticket is refused.
 	Fault error
 	// Ended is the ctx.Err() of the caller's context, if that ended the wait, and Cause
 	// is its context.Cause.

@@ -54,9 +54,19 @@ const (
 
 // startRelease starts the release, once. ending and record are those of an attempt.
 func (h *Hold) startRelease(how releaseMode, ending Ending, record []byte) {
+	h.startReleaseTo(nil, how, ending, record)
+}
+
+// startReleaseTo is startRelease. If the key goes to a ticket, and the hold has ended before, it does
+// nothing and returns false.
+func (h *Hold) startReleaseTo(to *ticket, how releaseMode, ending Ending, record []byte) (started bool) {
 	q := h.lease.queue
 	outage := h.engine.refuseUnserved(h.request.Key) != nil
 	q.shard.mu.Lock()
+	if to != nil && h.endedBy() != NotLost {
+		q.shard.mu.Unlock()
+		return false
+	}
 	h.awaited = h.awaited || how >= awaited
 	if h.done != nil {
 		var left context.CancelCauseFunc
@@ -65,7 +75,13 @@ func (h *Hold) startRelease(how releaseMode, ending Ending, record []byte) {
 		}
 		q.shard.mu.Unlock()
 		cancelWith(left, nil)
-		return
+		return true
+	}
+	var cause error
+	if to != nil {
+		h.ownResult().ticket = to
+		h.lease.inFlight++ // so that the release waits until the context has ended
+		cause = h.engine.hooks.Cause(GivenAway)
 	}
 	mine := h.isCurrent()
 	h.done, h.until, h.held = make(chan struct{}), h.lease.validUntil, time.Since(h.since)
@@ -99,7 +115,12 @@ func (h *Hold) startRelease(how releaseMode, ending Ending, record []byte) {
 	}
 	cancel := h.cancel
 	q.shard.mu.Unlock()
-	cancelWith(cancel, nil)
+	cancelWith(cancel, cause)
+	if to != nil {
+		q.shard.mu.Lock()
+		h.lease.renewalDone()
+		q.shard.mu.Unlock()
+	}
 	if late {
 		h.releaseLate()
 	}
@@ -108,6 +129,7 @@ func (h *Hold) startRelease(how releaseMode, ending Ending, record []byte) {
 		q.sendRelease(r)
 	}
 	after.run(h.engine)
+	return true
 }
 
 // releaseLease gives the queue's lease back to the store.
@@ -149,7 +171,7 @@ func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
 	q.recheck, q.handed = false, false
 	r := store.ReleaseRequest{
 		Target: q.target(lease.token, next.TTL), Claim: q.engine.claimOf(next.TTL),
-		Rejoin: q.rejoin, NoWaiters: !lease.othersWait && !q.othersWaitHere(), Keep: keep,
+		Rejoin: q.rejoin, NoWaiters: !lease.othersWait && !q.othersWaitHere(), Keep: keep, Ticket: lease.last.ticketToken(),
 	}
 	r.Bound = q.engine.boundOf(lease.ttl)
 	switch {
@@ -274,6 +296,7 @@ func (h *Hold) completeRelease(err error, after *callbacks) {
 	if h.cutOff {
 		after.add(h.engine.cutOff.Done)
 	}
+	h.completeHandover(err, after)
 	if !h.unreported && h.engine.hooks.Observe != nil {
 		h.observeEnding(err, after)
 		h.observeUnknown(err, after)

@@ -159,12 +159,8 @@ func (l *lease) renewalDone() {
 func (h *Hold) Extend(ctx context.Context, ttl time.Duration) (Loss, error) {
 	q := h.lease.queue
 	q.shard.mu.Lock()
-	if h.loss != NotLost || !h.isCurrent() {
-		loss := h.loss
+	if loss := h.endedBy(); loss != NotLost { // also if it was released: the lease belongs to another now
 		q.shard.mu.Unlock()
-		if loss == NotLost {
-			loss = Taken // released: the lease belongs to another now
-		}
 		return loss, nil
 	}
 	lease := h.lease

@@ -4,6 +4,7 @@ package engine
 type releaseResult struct {
 	err    error   // a fault of the release
 	events []Event // not observed yet
+	ticket *ticket // the key goes to this ticket; nil is none
 }
 
 // outcome returns the result of the release, and observes its events.

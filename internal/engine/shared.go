@@ -61,7 +61,7 @@ func (q *queue) allQueues() []*queue {
 
 // idleQueue returns a queue of the list for one more episode: see mayStart.
 func (l *waitlist) idleQueue() *queue {
-	if !l.limit.IsShared() {
+	if l.isRoot() {
 		return l.root
 	}
 	q := l.root.engine.unusedQueue(l.root.shard, l.root.key)
@@ -186,7 +186,7 @@ func (l *waitlist) placesLeft() int {
 // othersWaitHere reports whether callers of this process with another limit wait for the
 // key.
 func (l *waitlist) othersWaitHere() bool {
-	if l.limit.IsShared() && l.root.hasWaiters() {
+	if !l.isRoot() && l.root.hasWaiters() {
 		return true
 	}
 	for _, other := range l.root.shared.lists {

@@ -43,7 +43,7 @@ func TestPermitsPassWithoutCommands(t *testing.T) {
 		if got := counts(p.stores[0]); got["enqueue"] != 3 || got["release"] > 6 {
 			t.Errorf("transitions %v", got)
 		}
-		if passed := p.events[0].of(Acquired)[n]; passed.Handover != Passed {
+		if passed := p.events[0].of(Acquired)[n]; passed.Grant != Passed {
 			t.Errorf("event %+v", passed)
 		}
 		p.checkIdle(t)

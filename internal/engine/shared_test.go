@@ -59,7 +59,7 @@ func TestReadersHoldBesideEachOther(t *testing.T) {
 			}
 		}
 		for _, event := range append(p.events[0].all(), p.events[1].all()...) {
-			if !event.Shared || event.Queued || event.Kind == Acquired && event.Handover != Free {
+			if !event.Shared || event.Queued || event.Kind == Acquired && event.Grant != Free {
 				t.Errorf("event %+v", event)
 			}
 		}

@@ -46,7 +46,7 @@ func (w *waiter) observeOutcome(begun time.Time, refusal *Refusal) {
 	}
 	switch {
 	case refusal == nil:
-		event.Kind, event.Handover = Acquired, h.handover
+		event.Kind, event.Grant = Acquired, h.grant
 	case refusal.Reason == Done && h.engine.hooks.IsSealed != nil && h.engine.hooks.IsSealed(refusal.Record):
 		refusal.Waited, refusal.Queued = event.Waited, event.Queued
 		return

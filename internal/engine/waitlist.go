@@ -17,6 +17,9 @@ var errNoAnswer = errors.New("no answer yet")
 type waitlist struct {
 	limit store.Limit
 	root  *queue // the queue of the exclusive callers of the key
+	// ticket is the token of a ticket, for which the one caller of the list gets the key; "" is
+	// none.
+	ticket string
 
 	first, last *waiter
 	callers     int // callers in the list
@@ -171,7 +174,10 @@ func (l *waitlist) isListening() bool {
 
 // isBusy reports whether it is known that a new caller has to wait.
 func (l *waitlist) isBusy() bool {
-	if l.limit.IsShared() {
+	switch {
+	case l.ticket != "":
+		return false // only the store knows
+	case l.limit.IsShared():
 		return l.first != nil && l.isContended() || !l.mayStart() && l.placesLeft() <= 0
 	}
 	switch q := l.root; q.state {

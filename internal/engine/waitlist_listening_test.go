@@ -16,11 +16,11 @@ func TestKeyOfOwnLostLeaseIsNotPolledWithoutPause(t *testing.T) {
 		r := request(WaitForever)
 		r.Renew = false
 		h := hold(t, p.engines[0], r)
-		served := make(chan Handover, 1)
-		waiting(t, p.engines[0], r, func(next *Hold) { served <- next.handover })
+		served := make(chan Grant, 1)
+		waiting(t, p.engines[0], r, func(next *Hold) { served <- next.grant })
 		<-h.Context().Done() // lost; the key expires 102 ms later
 		if how := <-served; how != Awaited {
-			t.Errorf("the key came by handover %d", how)
+			t.Errorf("the key came by grant %d", how)
 		}
 		if n := p.stores[0].count("enqueue"); n > 3 {
 			t.Errorf("%d requests", n)

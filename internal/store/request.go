@@ -50,6 +50,10 @@ type EnqueueRequest struct {
 	// Attempt is the idempotent request that the key is for; nil is none. With one, the
 	// record of the key decides as well. All requests with one token have the same one.
 	Attempt *Attempt
+	// Ticket is the token of a ticket: the key is granted only if it holds that token, and then
+	// Token replaces it. "" is none. It excludes Join, Waiter, Attempt, shared leases and stores
+	// that vote.
+	Ticket string
 }
 
 // A RenewRequest extends the life of a key that holds the token.
@@ -77,6 +81,9 @@ type ReleaseRequest struct {
 	// token, so that no process has it; 0 does not. It excludes Rejoin, Attempt and stores
 	// that vote.
 	Keep time.Duration
+	// Ticket is the value of the key for the time of Keep: the token of a ticket, for which an
+	// Enqueue grants the key. The status is Freed or NotHeld. "" is none.
+	Ticket string
 	// Waiter is the token that leaves the queue if Token is a ballot: see EnqueueRequest.
 	Waiter string
 	// Attempt is the attempt that the release ends as Ending says, with Record as its

@@ -28,6 +28,7 @@ type details struct {
 	attempt    *store.Attempt // nil without an attempt
 	rejoin     string         // of a Release
 	ending     store.Ending   // of a Release
+	toTicket   bool           // of a Release
 }
 
 // init starts the operation. size is the length of a big argument.

@@ -26,10 +26,15 @@ func (s *Store) Take(r store.TakeRequest, done func(store.Answer, error)) {
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
-// Enqueue runs enqueue.lua, begin.lua for an attempt, or sharedask.lua for a shared lease.
+// Enqueue runs enqueue.lua, begin.lua for an attempt, sharedask.lua for a shared lease, or
+// accept.lua for a ticket.
 func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) {
-	if r.Attempt != nil {
+	switch {
+	case r.Attempt != nil:
 		s.beginAttempt(&r, done)
+		return
+	case r.Ticket != "":
+		s.accept(&r, done)
 		return
 	}
 	t := s.acquires.get()
@@ -76,7 +81,7 @@ func (s *Store) Renew(r store.RenewRequest, done func(store.Renewal, error)) {
 }
 
 // Release runs release.lua, sharedrelease.lua for a shared lease, finish.lua for an attempt,
-// or keep.lua for a key that stays locked.
+// keep.lua for a key that stays locked, or handover.lua for a key that a ticket gets.
 func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	if r.Attempt != nil && r.Ending != store.NoEnding {
 		s.finishAttempt(&r, done)
@@ -84,6 +89,10 @@ func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, e
 	}
 	t := s.releases.get()
 	t.init(s, t, r.Target, r.Inline, 0)
+	if r.Ticket != "" {
+		s.handover(t, &r, done)
+		return
+	}
 	if r.Keep > 0 {
 		t.encodeScript(&s.scripts.Keep)
 		t.args = append(t.args, t.token.setString(r.Token), t.ttl.setInt(r.Keep.Milliseconds()))
@@ -201,6 +210,11 @@ func (t *releaseOp) Settle(got pipeline.Reply, uncertain bool) {
 	case err != nil:
 		t.done(store.ReleaseResult{}, command.NewFault(err, uncertain))
 		return
+	case t.toTicket: // a send that finds neither token is the last one that could
+		if got.Unconfirmed != nil && released.Status == store.Freed {
+			t.done(store.ReleaseResult{}, command.NewFault(got.Unconfirmed, true))
+			return
+		}
 	case released.Status == store.NotHeld && uncertain, released.Status == store.Kept && t.store.needsReplicas:
 		released.Status = store.Unsure
 	}

@@ -18,6 +18,6 @@
 //
 // rights.lua is no transition: only the key of a Check has it.
 //
-// Models of the waiting queue, the shared leases, the fence, the record and revoked leases are in
+// Models of the waiting queue, the shared leases, the fence, the record, revoked leases and tickets are in
 // the folder model.
 package script

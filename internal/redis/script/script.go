@@ -41,6 +41,10 @@ var (
 	releaseSource string
 	//go:embed keep.lua
 	keepSource string
+	//go:embed handover.lua
+	handoverSource string
+	//go:embed accept.lua
+	acceptSource string
 	//go:embed done.lua
 	donePart string
 	//go:embed begin.lua
@@ -84,7 +88,7 @@ var (
 
 // Set holds each script with its digest.
 type Set struct {
-	Take, Enqueue, Renew, Release, Keep, Begin, Finish, Resolve, Outcome, Revoke, Vote, Withdraw, Rights Script
+	Take, Enqueue, Renew, Release, Keep, Handover, Accept, Begin, Finish, Resolve, Outcome, Revoke, Vote, Withdraw, Rights Script
 
 	// The scripts of shared leases.
 	SharedAsk, SharedRelease, SharedRenew, SharedRenewApart Script
@@ -106,11 +110,14 @@ func New(durable bool) Set {
 		Renew:   newScript(tokenPart, mode, leasePart, fencePart, renewSource),
 		Release: newScript(tokenPart, freePart, mode, leasePart, queuePart, leavePart, releaseSource),
 		Keep:    newScript(tokenPart, keepSource),
+		Accept:  newScript(tokenPart, mode, leasePart, fencePart, acceptSource),
 		Begin:   newScript(tokenPart, statePart, donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, recordPart, beginSource),
 		Finish:  newScript(tokenPart, mode, leasePart, queuePart, leavePart, statePart, recordPart, finishSource),
 		Resolve: newScript(tokenPart, statePart, resolveSource),
 		Outcome: newScript(tokenPart, statePart, outcomeSource),
 		Revoke:  newScript(tokenPart, revokeSource),
+
+		Handover: newScript(tokenPart, handoverSource),
 
 		Vote:     newScript(tokenPart, mode, leasePart, queuePart, voteSource),
 		Withdraw: newScript(tokenPart, mode, leasePart, queuePart, withdrawSource),

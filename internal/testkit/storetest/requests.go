@@ -97,6 +97,7 @@ type AnyRequest struct {
 	NoWaiters          bool
 	Rejoin             string
 	Keep               time.Duration // of a Release or a Resolve
+	Ticket             string
 	Attempt            *store.Attempt
 	Ending             store.Ending
 	Record             []byte
@@ -118,6 +119,7 @@ func (r AnyRequest) Take() store.TakeRequest {
 func (r AnyRequest) Enqueue() store.EnqueueRequest {
 	return store.EnqueueRequest{
 		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, Join: r.Join, Fences: r.Fences, Waiter: r.Waiter, Attempt: r.Attempt,
+		Ticket: r.Ticket,
 	}
 }
 
@@ -133,7 +135,7 @@ func (r AnyRequest) Release() store.ReleaseRequest {
 	}
 	return store.ReleaseRequest{
 		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, NoWaiters: r.NoWaiters, Rejoin: r.Rejoin, Keep: r.Keep, Waiter: r.Waiter,
-		Attempt: r.Attempt, Ending: r.Ending, Record: r.Record,
+		Attempt: r.Attempt, Ending: r.Ending, Record: r.Record, Ticket: r.Ticket,
 	}
 }
 
@@ -160,6 +162,7 @@ func OfTake(r store.TakeRequest) AnyRequest {
 func OfEnqueue(r store.EnqueueRequest) AnyRequest {
 	a := ofTarget(r.Target)
 	a.Inline, a.Claim, a.Join, a.Fences, a.Waiter, a.Attempt = r.Inline, r.Claim, r.Join, r.Fences, r.Waiter, r.Attempt
+	a.Ticket = r.Ticket
 	return a
 }
 
@@ -174,7 +177,7 @@ func OfRenew(r store.RenewRequest) AnyRequest {
 func OfRelease(r store.ReleaseRequest) AnyRequest {
 	a := ofTarget(r.Target)
 	a.Inline, a.Claim, a.NoWaiters, a.Rejoin, a.Waiter = r.Inline, r.Claim, r.NoWaiters, r.Rejoin, r.Waiter
-	a.Attempt, a.Ending, a.Record, a.Keep = r.Attempt, r.Ending, r.Record, r.Keep
+	a.Attempt, a.Ending, a.Record, a.Keep, a.Ticket = r.Attempt, r.Ending, r.Record, r.Keep, r.Ticket
 	return a
 }
 
