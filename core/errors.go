@@ -54,8 +54,12 @@ var (
 	// ErrLost.
 	ErrMaxHold error = &narrower{"reqlock: held too long", ErrLost}
 
-	// ErrNoLease says that Detach has found no lease in its context: the request was refused, or runs
-	// unlocked by ErrSkip or WithFailOpen.
+	// ErrHandedOver says that the holder has ended the lease by Lease.Handover. It is an ErrLost,
+	// because code under the lease must not act any more. It is a cause of the lease's context.
+	ErrHandedOver error = &narrower{"reqlock: lease handed over", ErrLost}
+
+	// ErrNoLease says that Detach has found no lease in its context, or that Handover was called on a
+	// nil Lease: the request was refused, or runs unlocked by ErrSkip or WithFailOpen.
 	ErrNoLease = errors.New("reqlock: no lease in the context")
 
 	// ErrUpgrade says that a nested lock asks for more than the outer lease of the same key
@@ -86,8 +90,8 @@ var (
 	ErrNotFound = errors.New("reqlock: no record of the request")
 	// ErrChanged says that Resolve has changed nothing, because the request is no longer as
 	// the operator saw it: another attempt has begun, or the outcome is known. Call ReadRecord
-	// again.
-	ErrChanged = errors.New("reqlock: the request has changed since it was seen, or has an outcome")
+	// again. Of Accept it says that the key does not wait for the ticket any more.
+	ErrChanged = errors.New("reqlock: changed since it was seen, or ended")
 )
 
 // An Error is returned by a Locker if a request does not get its lock.

@@ -41,7 +41,7 @@ type Event struct {
 	Queued bool
 	// Waited is how long the request waited, in Acquired, Refused and Replayed.
 	Waited time.Duration
-	// Held is how long the holder has had the lease, in Released, Renewed, Lost,
+	// Held is how long the holder has had the lease, in Released, HandedOver, Renewed, Lost,
 	// HeldLong, Committed, Restored, OutcomeUnknown and Closing. In OutcomeUnknown it is zero
 	// if another process held the lease.
 	Held time.Duration

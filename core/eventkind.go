@@ -84,6 +84,9 @@ const (
 	OperatorRevoked
 	// OperatorHandedOver: the same, for leases that HandOver of package inspect has ended.
 	OperatorHandedOver
+	// HandedOver: a holder has ended its lease by Handover, and has a ticket for it. A Released follows.
+	// If the ticket is accepted, there is an Acquired with GrantAccepted, in any process.
+	HandedOver
 )
 
 // String returns the kind as one lower-case word.
@@ -131,6 +134,8 @@ func (k EventKind) String() string {
 		return "operator_revoked"
 	case OperatorHandedOver:
 		return "operator_handed_over"
+	case HandedOver:
+		return "handed_over"
 	default:
 		return "unknown"
 	}
@@ -150,6 +155,8 @@ const (
 	GrantPassed
 	// GrantHanded: another process handed the lock to this process and notified it.
 	GrantHanded
+	// GrantAccepted: the holder before handed its lease over by a ticket: see Locker.Accept.
+	GrantAccepted
 )
 
 // String returns the grant as one lower-case word.
@@ -163,6 +170,8 @@ func (g Grant) String() string {
 		return "passed"
 	case GrantHanded:
 		return "handed"
+	case GrantAccepted:
+		return "accepted"
 	default:
 		return "unknown"
 	}

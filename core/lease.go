@@ -85,7 +85,7 @@ func (l *Lease) ValidUntil() time.Time {
 //   - with the cause ErrLost before the TTL of the lease ends in Redis,
 //   - with the cause ErrLost if Redis has lost the key, by a deletion, an eviction or a
 //     failover: only the next renewal detects it, up to a third of the TTL later,
-//   - with the cause ErrMaxHold or ErrClosed,
+//   - with the cause ErrMaxHold, ErrClosed or ErrHandedOver,
 //   - when the lease is released.
 //
 // The context of a nested lease is also cancelled with the cause ErrLost when the release of
@@ -137,7 +137,8 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // nothing and return the same. A nil ctx is the background context.
 //
 // On a nested lease, Release ends only the nested lease and sends nothing. On the lease of
-// an Attempt it does nothing. After Detach it ends only the context of the lease.
+// an Attempt it does nothing. After Detach it ends only the context of the lease. After Handover it
+// does nothing and returns what Handover did.
 //
 // The error is ErrLost if the lease had ended before. It is ErrUnavailable if Redis did not
 // reply, so that the key may stay locked until its TTL ends. It is ctx's error if ctx ended

@@ -100,7 +100,19 @@ func (l *Locker) findOuter(ctx context.Context, key lockKey) (*Lease, error) {
 func (l *Locker) take(ctx, parent context.Context, key lockKey, wait time.Duration, a *engine.Attempt, lease *Lease) error {
 	outer, _ := leaseOf(ctx) // calls the context, so it comes before the grant
 	l.beater.Begin()
-	hold, err := l.engine.Acquire(ctx, engine.Request{
+	request := l.request(key, wait)
+	request.Attempt, request.Parent = a, parent
+	hold, err := l.engine.Acquire(ctx, request)
+	if err != nil {
+		return err
+	}
+	lease.locker, lease.key, lease.hold, lease.parent = l, key.Raw, hold, outer
+	return nil
+}
+
+// request returns the request to the engine for the lock of a key, without an attempt and a parent.
+func (l *Locker) request(key lockKey, wait time.Duration) engine.Request {
+	return engine.Request{
 		Key:        key.Raw,
 		Limit:      l.limitOf(key),
 		Name:       l.nameOf(key),
@@ -112,15 +124,8 @@ func (l *Locker) take(ctx, parent context.Context, key lockKey, wait time.Durati
 		MaxWaiters: l.settings.maxWaiters,
 		Fencing:    l.settings.fencing,
 		FailOpen:   l.settings.failOpen,
-		Attempt:    a,
 		Caller:     l.caller(),
-		Parent:     parent,
-	})
-	if err != nil {
-		return err
 	}
-	lease.locker, lease.key, lease.hold, lease.parent = l, key.Raw, hold, outer
-	return nil
 }
 
 // refuseMistake refuses a lock because of a mistake in the program. It sends a Refused event,
@@ -182,7 +187,12 @@ func refusalOf(err error, retryAfter time.Duration) *Error {
 
 // isSettled reports whether a retry of the request gets the same refusal.
 func isSettled(reason engine.Reason) bool {
-	return reason == engine.Mismatch || reason == engine.Died || reason == engine.Unreplayable
+	switch reason {
+	case engine.Mismatch, engine.Died, engine.Unreplayable, engine.TicketUsed:
+		return true
+	default:
+		return false
+	}
 }
 
 // isLoss reports whether the cause of a context is the end of a lease.
@@ -207,6 +217,8 @@ func kindOf(reason engine.Reason) error {
 		return ErrUnreplayable
 	case engine.ClosedDown:
 		return ErrClosed
+	case engine.TicketUsed:
+		return ErrChanged
 	case engine.Unavailable, engine.Done: // Done has an answer, so it is not a refusal
 	}
 	return ErrUnavailable
@@ -234,6 +246,8 @@ func causeOf(loss engine.Loss) error {
 		return ErrMaxHold
 	case engine.Closed:
 		return ErrClosed
+	case engine.GivenAway:
+		return ErrHandedOver
 	case engine.Expired, engine.Taken:
 	}
 	return ErrLost

@@ -26,18 +26,22 @@ var kinds = [...]EventKind{
 	engine.Closing:   Closing,
 	engine.Searched:  Searched,
 
+	engine.HandedOver: HandedOver,
+
 	engine.OutcomeUnknown: OutcomeUnknown,
 	engine.Warned:         Warned,
 	engine.Outage:         Outage, // or Recovered
 }
 
-// grants maps the engine's hand-offs to the grants of this package.
+// grants maps the engine's grants to the grants of this package.
 var grants = [...]Grant{
 	0:              0,
 	engine.Free:    GrantFree,
 	engine.Awaited: GrantAwaited,
 	engine.Passed:  GrantPassed,
 	engine.Handed:  GrantHanded,
+
+	engine.Accepted: GrantAccepted,
 }
 
 // endings maps the engine's endings of an attempt to the endings of this package.
@@ -59,7 +63,7 @@ func (s *settings) observe(e engine.Event) {
 		Queued:     e.Queued,
 		Waited:     e.Waited,
 		Held:       e.Held,
-		Grant:      grants[e.Handover],
+		Grant:      grants[e.Grant],
 		Repeated:   e.Repeated,
 		Holds:      e.Holds,
 		ctx:        e.Context,

@@ -48,7 +48,7 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 		attrs = append(attrs, slog.Duration("waited", e.Waited), slog.String("grant", e.Grant.String()))
 	case Refused, Replayed:
 		attrs = append(attrs, slog.Duration("waited", e.Waited))
-	case Released, Renewed, Lost, Committed, Restored, OutcomeUnknown:
+	case Released, HandedOver, Renewed, Lost, Committed, Restored, OutcomeUnknown:
 		if e.Held != 0 { // in OutcomeUnknown it may be unknown
 			attrs = append(attrs, slog.Duration("held", e.Held))
 		}
@@ -127,7 +127,7 @@ func isWarning(e Event) bool {
 		return e.Err != nil && !e.Repeated && !engine.IsOutage(e.Err)
 	case Committed:
 		return isLateResult(e) || e.Err != nil && !engine.IsOutage(e.Err)
-	case Acquired, Waiting, Replayed, Registered, Searched, OperatorResolved, OperatorRevoked, OperatorHandedOver:
+	case Acquired, Waiting, Replayed, Registered, Searched, HandedOver, OperatorResolved, OperatorRevoked, OperatorHandedOver:
 	}
 	return false
 }

@@ -34,6 +34,7 @@ func TestServerWithoutMemoryRefusesOnlyNewLocks(t *testing.T) {
 		{"behind a queue", "briefly shared", "B2 ttl | B1"},
 		{"exclusive, while shared leases are out", "enqueue", "shared ttl | | | A1*=ttl"},
 		{"a free key, after an attempt that died", "rerun", "| | R B2 1"},
+		{"a ticket", "accept", "D1 ttl"},
 	} {
 		t.Run("refuses "+test.call+": "+test.name, func(t *testing.T) {
 			defer subscribeAs(t, rdb, storetest.Bob).end(t, rdb)
@@ -48,6 +49,7 @@ func TestServerWithoutMemoryRefusesOnlyNewLocks(t *testing.T) {
 		{"hands over", "release", "A1 ttl | C1 B1", "B1 claim"},
 		{"hands over and rejoins", "rejoin", "A1 ttl | B1", "B1 claim | A2"},
 		{"keeps", "rejoin", "A1 ttl", "A2 ttl"},
+		{"hands over to a ticket", "to a ticket", "A1 ttl", "D1 claim"},
 		{"begins in a grant", "begin", "A1 claim | B1", "A1 ttl | B1 | R A1 1"},
 		{"returns a verdict and hands over", "begin", "A1 claim | B1 | D C1", "B1 claim | | D C1"},
 		{"commits and hands over", "commit", "A1 ttl | B1 | R A1 1", "B1 claim | | D A1"},

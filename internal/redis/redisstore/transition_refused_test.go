@@ -19,6 +19,7 @@ var calls = map[string]transition{
 	"begin": begin(numbers(8)), "rerun": begin(rerun, numbers(8)), "commit": finish(store.EndCommit), "seal": finish(store.EndDone), "abort": finish(store.EndAbort),
 	"shared": asking(permit, numbers(8)), "briefly shared": asking(permit), "renew shared": renewing(permit, numbers(8)), "release shared": releasing(permit),
 	"resolve": resolve, "answer": resolveAs(store.ResolveAnswered, storetest.Bob1), "outcome": readOutcome(storetest.Keep),
+	"to a ticket": toTicket, "accept": asking(withTicket, numbers(1)),
 }
 
 // sharedRequest returns a request for one of two permits.
@@ -110,6 +111,12 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 		{"queue", "release", held, wrong(storetest.QueueName), wrongType},
 		{"queue, another's", "release", others, wrong(storetest.QueueName), wrongType},
 		{"queue", "rejoin", held, wrong(storetest.QueueName), wrongType},
+
+		{"lock", "to a ticket", held, wrong(storetest.LockName), wrongType},
+		{"lock", "accept", held, wrong(storetest.LockName), wrongType},
+		{"queue", "accept", "D1 ttl " + line, wrong(storetest.QueueName), wrongType},
+		{"fence", "accept", "D1 ttl " + line, wrong(storetest.FenceName), wrongType},
+		{"fence is a word", "accept", "D1 ttl " + line, fence("abc"), noNumber},
 
 		{"lock", "vote", free, wrong(storetest.LockName), wrongType},
 		{"queue, free", "vote", "", wrong(storetest.QueueName), wrongType},
