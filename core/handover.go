@@ -42,7 +42,7 @@ func (l *Lease) Handover(ctx context.Context, grace time.Duration) (Ticket, erro
 		return Ticket{}, err
 	}
 	ctx = orBackground(ctx)
-	parts := &ticketParts{key: l.key}
+	parts := ticketParts{key: l.key}
 	if _, err := hex.Decode(parts.process[:], []byte(redisstore.NewProcess())); err != nil {
 		return Ticket{}, err
 	}
@@ -53,7 +53,7 @@ func (l *Lease) Handover(ctx context.Context, grace time.Duration) (Ticket, erro
 	if err := l.ended(ctx, loss, err); err != nil {
 		return Ticket{}, err
 	}
-	return Ticket{parts}, nil
+	return newTicket(parts), nil
 }
 
 // checkHandover returns the mistake because of which the lease cannot be handed over.
@@ -100,18 +100,19 @@ func (l *Locker) Accept(ctx context.Context, ticket Ticket) (*Lease, error) {
 	case !l.settings.fencing:
 		return nil, errAcceptFencing
 	}
-	if err := checkKey(ticket.parts.key); err != nil {
+	parts := ticket.parts()
+	if err := checkKey(parts.key); err != nil {
 		return nil, l.withRequests(err)
 	}
 	outer, _ := leaseOf(ctx)
 	l.beater.Begin()
-	request := l.request(lockKey{Raw: ticket.parts.key}, l.waitOr(engine.WaitForever))
+	request := l.request(lockKey{Raw: parts.key}, l.waitOr(engine.WaitForever))
 	request.Parent = ctx
-	hold, err := l.engine.Accept(ctx, ticket.parts.token(), request)
+	hold, err := l.engine.Accept(ctx, parts.token(), request)
 	if err != nil {
 		return nil, l.withRequests(refusalOf(err, l.settings.retryAfter))
 	}
-	return &Lease{locker: l, key: ticket.parts.key, hold: hold, parent: outer}, nil
+	return &Lease{locker: l, key: parts.key, hold: hold, parent: outer}, nil
 }
 
 var (

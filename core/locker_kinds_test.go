@@ -31,6 +31,9 @@ var kindCases = map[string]func(t *testing.T, servers *deployment){
 	"number after an aborted rerun":                     testNumberAfterAbortedRerun,
 	"classic recipe and reqlock exclude each other":     testClassicRecipe,
 
+	"a ticket moves a lease to another process": testHandover,
+	"a ticket that is not accepted":             testTicketIsNotAccepted,
+
 	"several keys":                             testSeveralKeys,
 	"Extend lengthens the lease":               testExtend,
 	"full queue refuses at once":               testFullQueueRefusesAtOnce,

@@ -43,6 +43,7 @@ func TestSlogObserverLogsWhatWithLoggerLeaves(t *testing.T) {
 		"unlocked":                 {core.Event{Kind: core.Unlocked, Err: unavailable}, ""},
 		"replayed":                 {core.Event{Kind: core.Replayed}, "lock replayed"},
 		"searched":                 {core.Event{Kind: core.Searched}, "lock searched"},
+		"handed over":              {core.Event{Kind: core.HandedOver}, "lock handed_over"},
 		"committed":                {core.Event{Kind: core.Committed}, "lock committed"},
 		"a failed commit":          {core.Event{Kind: core.Committed, Err: unavailable}, ""},
 		"a commit that went on":    {core.Event{Kind: core.Committed, Repeated: true}, ""},

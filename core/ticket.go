@@ -19,7 +19,7 @@ import (
 // whoever reads it, as in a job store, can until then take the lock over, or free it. After that, only
 // the key can be read from it. It prints as a digest of the key. Exception: it marshals as itself, so do not log a payload as JSON.
 type Ticket struct {
-	parts *ticketParts // a pointer, because package fmt prints fields of structs
+	parts func() ticketParts // a function, because package fmt prints unexported fields, and follows their pointers
 }
 
 // ticketParts are what a Ticket says.
@@ -37,13 +37,17 @@ func (p *ticketParts) token() string { return engine.NewTicket(hex.EncodeToStrin
 // IsZero reports whether the ticket is the zero Ticket, which no process can accept.
 func (t Ticket) IsZero() bool { return t.parts == nil }
 
+// newTicket returns the ticket with these parts.
+func newTicket(parts ticketParts) Ticket { return Ticket{func() ticketParts { return parts }} }
+
 // MarshalText returns the ticket itself, as a text of letters, digits and the characters - _ and the
 // dot. The text of the zero Ticket is empty.
 func (t Ticket) MarshalText() ([]byte, error) {
 	if t.parts == nil {
 		return nil, nil
 	}
-	secret := append(bytes.Clone(t.parts.process[:]), t.parts.key...)
+	parts := t.parts()
+	secret := append(parts.process[:], parts.key...)
 	return base64.RawURLEncoding.AppendEncode([]byte(ticketMark), secret), nil
 }
 
@@ -55,9 +59,9 @@ func (t *Ticket) UnmarshalText(text []byte) error {
 	}
 	encoded, isTicket := bytes.CutPrefix(text, []byte(ticketMark))
 	secret, err := base64.RawURLEncoding.Strict().AppendDecode(nil, encoded)
-	if parts := new(ticketParts); isTicket && err == nil && len(secret) > len(parts.process) {
+	if parts := (ticketParts{}); isTicket && err == nil && len(secret) > len(parts.process) {
 		parts.key = string(secret[copy(parts.process[:], secret):])
-		t.parts = parts
+		*t = newTicket(parts)
 		return nil
 	}
 	return errors.New("reqlock: Ticket: the text is not one of Ticket.MarshalText, or that of a later version")
@@ -68,7 +72,7 @@ func (t Ticket) String() string {
 	if t.parts == nil {
 		return "reqlock.Ticket()"
 	}
-	return "reqlock.Ticket(" + EventKey{t.parts.key}.String() + ")"
+	return "reqlock.Ticket(" + EventKey{t.parts().key}.String() + ")"
 }
 
 // GoString returns the same as String.
