@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -122,6 +123,10 @@ func samplesOf(t *testing.T) map[string][]any {
 
 	lease, err := locks.Lock(ctx, key)
 	must(err)
+	given, err := locks.With(core.WithFencing(true)).Lock(ctx, key+"0")
+	must(err)
+	ticket, err := given.Handover(ctx, time.Minute)
+	must(err)
 	nested, err := locks.Lock(lease.Context(), key)
 	must(err)
 	one, err := locks.LockAll(ctx, []string{key + "1"})
@@ -174,6 +179,7 @@ func samplesOf(t *testing.T) map[string][]any {
 
 		"core.Instance":    {core.Instance{Service: "payments"}},
 		"core.RequestKey":  {named, &named},
+		"core.Ticket":      {ticket},
 		"core.Lease":       {lease, nested, running.Lease(), lease.Context(), nested.Context()},
 		"core.LeaseSet":    {one, several, one.Context(), several.Context()},
 		"core.Locker":      {locks.Locker},

@@ -12,7 +12,7 @@ import (
 var spellings = map[string]string{
 	"answer":          `(stored|saved|cached|replayed) (response|reply|result)s?`,
 	"fencing number":  `fenc(e|ing) (token|value)s?|fence numbers?|(a|the|lower|higher) fence`,
-	"hand-off":        `hand.overs?|(?-i:[Hh]andovers?)|hand offs?|handoffs?|handed over`,
+	"hand-off":        `hand.overs?|hand offs?|handoffs?`, // a handover is another thing
 	"holder":          `(lock|lease) (holder|owner)s?|owners? of (a|the) (lock|lease)`,
 	"queue":           `(form|join|leave)s? (a|the|no) line|line of waiters|first in (the )?line|line across`,
 	"refusal":         `reject(s|ed|ing|ions?)`,
