@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	pb "google.golang.org/grpc/interop/grpc_testing"
 
@@ -32,6 +33,7 @@ var cases = map[string]func(s *scenario){
 		release()
 		granted("201")
 	},
+	"a waiter gets the lock behind a ticket": behindTickets,
 	"permits count":                 func(s *scenario) { overlapping(s, "/permits", "/permits") },
 	"shared leases overlap":         func(s *scenario) { overlapping(s, "/shared", "/lock") },
 	"an answer is replayed":         func(s *scenario) { replayed(s, "/pay?x=1", "twelve", "twelve", "201", "422 mismatch") },
@@ -118,6 +120,35 @@ var newCases = map[string]func(s *scenario){
 		s.rdb.RPush(s.Context(), s.account, "")
 		end("201") // the handler has gone on
 	},
+}
+
+// behindTickets is the case of waiters behind a lease that this tree hands over: by a ticket that is accepted, and by one that is
+// not.
+func behindTickets(s *scenario) {
+	locks := core.Must(core.New(s.rdb, core.WithFencing(true)))
+	r, _ := http.NewRequestWithContext(s.Context(), http.MethodPost, "/wait", http.NoBody)
+	r.Header.Set("X-Account", s.account)
+	key, err := account.Read(r)
+	for accepts, waiter := range map[bool]*subprocess.Process{true: s.first, false: s.second} {
+		lease, failed := locks.Lock(s.Context(), key.Raw())
+		if err := errors.Join(err, failed); err != nil {
+			s.Fatal(err)
+		}
+		granted := s.start(waiter, "/wait", "", "")
+		s.await(waiter, "waiting")
+		ticket, err := lease.Handover(s.Context(), 3*time.Second)
+		if err == nil && accepts {
+			lease, err = locks.Accept(s.Context(), ticket)
+			err = errors.Join(err, lease.Release(s.Context()))
+		}
+		if err != nil {
+			s.Fatal(err)
+		}
+		granted("201")
+	}
+	if err := locks.Close(s.Context()); err != nil {
+		s.Error(err)
+	}
 }
 
 // excluded is the case of a request that is refused while another one runs.

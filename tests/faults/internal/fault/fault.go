@@ -63,7 +63,7 @@ func singleFaults() []Fault {
 		s.awaitGrants()
 	}}
 	return slices.Concat([]Fault{nothingFails}, serverFaults(), failFastFaults(), dataFaults(), errorFaults(),
-		networkFaults(), commandFaults(), clientFaults(), minHoldFaults(), sharedFaults(), speedFaults(), forgerFaults(), revokeFaults(), stormFaults())
+		networkFaults(), commandFaults(), clientFaults(), minHoldFaults(), sharedFaults(), speedFaults(), forgerFaults(), revokeFaults(), ticketFaults(), stormFaults())
 }
 
 // A Deployment is the kind of servers of a run, and what its clients require of them.
