@@ -28,6 +28,7 @@ func TestEachScriptSurvivesLostReply(t *testing.T) {
 		{"release", release, "A1 ttl", "unsure", ""},
 		{"rejoin", rejoin, "A1 claim", "unsure", "A2 ttl"},
 		{"hand over to a ticket", toTicket, "A1 ttl", "freed", "D1 claim"},
+		{"hand over a lease that was lost", toTicket, "B1 ttl", "nothing", "B1 ttl"},
 		{"accept", accept, "D1 claim", "granted", "A1 ttl"},
 		{"share", asking(permit), "", "granted", "shared ttl | | | A1/2=ttl"},
 		{"share, joined once", asking(permit), "B1 ttl", "by B1, left ttl", "B1 ttl | A1/2"},

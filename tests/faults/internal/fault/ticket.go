@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -30,7 +31,7 @@ func ticketFaults() []Fault {
 // newLocker returns a Locker of another program, with the fencing numbers of the clients, and a
 // function that closes it.
 func (s *System) newLocker() (locks *core.Locker, closes func()) {
-	locks, err := core.New(s.Admin, core.WithTTL(s.TTL), core.WithFencing(true))
+	locks, err := core.New(s.Admin, core.WithTTL(s.TTL), core.WithFencing(true), core.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		s.Fatalf("the other program: %v", err)
 	}
