@@ -80,7 +80,7 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 		fault = "Nothing was done: no lease is chosen."
 	case kind == Revoke && confirm != "yes":
 		fault = "Nothing was done: confirm that the lease is to end."
-	case kind == HandOver && confirm != digest:
+	case kind == FreeNow && confirm != digest:
 		fault = "Nothing was done: to free the lock at once, type its digest, " + digest + "."
 	}
 	if fault != "" {
@@ -106,7 +106,7 @@ func (c *Console) endLeases(w http.ResponseWriter, r *http.Request, digest strin
 	case err == nil && kind == Revoke:
 		err = c.inspector.Revoke(ctx, lock)
 	case err == nil:
-		err = c.inspector.HandOver(ctx, lock)
+		err = c.inspector.FreeNow(ctx, lock)
 	}
 	if err != nil {
 		now, _ := c.readLock(ctx, key)

@@ -24,7 +24,7 @@ func TestAnAddressDoesNotSayWhatWasDone(t *testing.T) {
 	digest := lock.Key.String()
 	for _, query := range []string{
 		"?did=done&attempt=" + record.Key.String(), "?did=not_done&attempt=" + record.Key.String(), "?did=revoke&lock=" + digest,
-		"?did=hand_over&lock=" + digest, "?did=hand_over&ended=" + leaseOf(lock, lease) + "&lock=" + digest, "?did=hand_over&ended=" + script + "&lock=" + digest,
+		"?did=free_now&lock=" + digest, "?did=free_now&ended=" + leaseOf(lock, lease) + "&lock=" + digest, "?did=free_now&ended=" + script + "&lock=" + digest,
 	} {
 		a := get(t, s, query)
 		a.want(t, http.StatusOK)
@@ -82,7 +82,7 @@ func TestAStaleFormDoesNothing(t *testing.T) {
 	if body := a.Body.String(); strings.Count(body, "the job hangs") != 1 || !strings.Contains(body, `id="reason-revoke" name="reason" required maxlength="500" value="the job hangs"`) {
 		t.Error("the reason is not, or not only, in the form that was sent")
 	}
-	free := without(without(stale, "action", "hand_over"), "confirm", lock.Key.String())
+	free := without(without(stale, "action", "free_now"), "confirm", lock.Key.String())
 	post(t, s, q, free).want(t, http.StatusConflict)
 
 	again := without(form, "attempt", strings.Repeat("0", 40))

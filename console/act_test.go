@@ -40,7 +40,7 @@ func TestNobodyActsWithoutPermission(t *testing.T) {
 	rdb := redistest.Reuse(t).Client(t)
 	all := newSite(t, rdb)
 	none := must(console.New(all.inspector))(t)
-	some := must(console.New(all.inspector, console.WithActions(console.HandOver), console.WithActor(func(*http.Request) string { return "ada" })))(t)
+	some := must(console.New(all.inspector, console.WithActions(console.FreeNow), console.WithActor(func(*http.Request) string { return "ada" })))(t)
 	nobody := newSite(t, rdb, console.WithActor(func(*http.Request) string { return "" }))
 	locks := newLocker(t, rdb)
 	lease := must(locks.Lock(t.Context(), "k"))(t)
@@ -82,7 +82,7 @@ func TestAFormWithAFaultDoesNothing(t *testing.T) {
 	lease := must(locks.Lock(t.Context(), "k"))(t)
 	lock, record := s.lock(t, "k"), s.unknown(t, locks, "pay")
 	revoke, resolve := revocation(lock, lease), resolution(record, "done")
-	free := without(without(revoke, "action", "hand_over"), "confirm", lock.Key.String())
+	free := without(without(revoke, "action", "free_now"), "confirm", lock.Key.String())
 	for _, test := range []struct {
 		form  url.Values
 		field string
@@ -119,7 +119,7 @@ func TestAFormWithAFaultDoesNothing(t *testing.T) {
 
 func TestLeasesEnd(t *testing.T) {
 	t.Parallel()
-	for action, kind := range map[string]console.ActionKind{"revoke": console.Revoke, "hand_over": console.HandOver} {
+	for action, kind := range map[string]console.ActionKind{"revoke": console.Revoke, "free_now": console.FreeNow} {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()
 			rdb := redistest.Reuse(t).Client(t)
@@ -128,7 +128,7 @@ func TestLeasesEnd(t *testing.T) {
 			next := s.wait(t, newLocker(t, rdb), "k")
 			lock := s.lock(t, "k")
 			form := without(revocation(lock, lease), "action", action)
-			if kind == console.HandOver {
+			if kind == console.FreeNow {
 				form.Set("confirm", " "+strings.ToUpper(lock.Key.String()))
 			}
 			a := post(t, s, "?lock="+lock.Key.String(), form, "Sec-Fetch-Site", "same-origin")
@@ -136,7 +136,7 @@ func TestLeasesEnd(t *testing.T) {
 				t.Fatalf("%d, %s: %s", a.Code, a.Header().Get("Location"), a.text())
 			}
 			get(t, s, a.Header().Get("Location")).want(t, http.StatusOK, map[console.ActionKind]string{
-				console.Revoke: "A lease is revoked.", console.HandOver: "The lease " + leaseOf(lock, lease)[:8] + " is no longer out. If its holder still runs, it may act beside the next holder",
+				console.Revoke: "A lease is revoked.", console.FreeNow: "The lease " + leaseOf(lock, lease)[:8] + " is no longer out. If its holder still runs, it may act beside the next holder",
 			}[kind])
 			suite.AwaitClosed(t, "the holder is told", lease.Context().Done())
 			now := suite.Receive(t, "the next holder has the lock", next)
@@ -150,8 +150,8 @@ func TestLeasesEnd(t *testing.T) {
 			}
 			e := s.changes[0]
 			want := core.Change{By: "ada", Why: "the job hangs", Before: "held by process " + processOf(lease) + ", lease " + leaseOf(lock, lease)}
-			want.After = map[console.ActionKind]string{console.Revoke: "revoked", console.HandOver: "granted to a waiter"}[kind]
-			if e.Kind != map[console.ActionKind]core.EventKind{console.Revoke: core.OperatorRevoked, console.HandOver: core.OperatorHandedOver}[kind] || e.Key.Raw() != "k" || e.Err != nil || *e.Change != want {
+			want.After = map[console.ActionKind]string{console.Revoke: "revoked", console.FreeNow: "granted to a waiter"}[kind]
+			if e.Kind != map[console.ActionKind]core.EventKind{console.Revoke: core.OperatorRevoked, console.FreeNow: core.OperatorFreed}[kind] || e.Key.Raw() != "k" || e.Err != nil || *e.Change != want {
 				t.Errorf("%+v, %+v", e, e.Change)
 			}
 		})

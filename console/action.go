@@ -7,8 +7,8 @@ type ActionKind int
 const (
 	// Revoke ends leases as inspect.Inspector.Revoke does: nobody overlaps with the holder.
 	Revoke ActionKind = iota + 1
-	// HandOver ends leases at once, as inspect.Inspector.HandOver does: for a holder that is dead.
-	HandOver
+	// FreeNow ends leases at once, as inspect.Inspector.FreeNow does: for a holder that is dead.
+	FreeNow
 	// Resolve ends an unknown outcome: by core.Done or by core.NotDone.
 	Resolve
 )
@@ -18,8 +18,8 @@ func (k ActionKind) String() string {
 	switch k {
 	case Revoke:
 		return "revoke"
-	case HandOver:
-		return "hand_over"
+	case FreeNow:
+		return "free_now"
 	case Resolve:
 		return "resolve"
 	default:

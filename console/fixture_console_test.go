@@ -70,7 +70,7 @@ func newSite(t *testing.T, rdb redis.UniversalClient, opts ...console.Option) *s
 		s.changes = append(s.changes, e)
 	})))(t)
 	opts = append([]console.Option{
-		console.WithActions(console.Revoke, console.HandOver, console.Resolve),
+		console.WithActions(console.Revoke, console.FreeNow, console.Resolve),
 		console.WithActor(func(r *http.Request) string { return r.Header.Get("User") }),
 	}, opts...)
 	s.Console = must(console.New(s.inspector, opts...))(t)

@@ -56,7 +56,7 @@ type lockPage struct {
 	Queue     []waiterRow
 	IsFree    bool
 	Revocable []holderRow     // the leases that Revoke ends
-	Freeable  []holderRow     // the leases that HandOver ends
+	Freeable  []holderRow     // the leases that FreeNow ends
 	CanEnd    bool            // a form can end a lease
 	Allowed   map[string]bool // by the name of an action
 	Actor     string
@@ -91,7 +91,7 @@ func (c *Console) showLock(w http.ResponseWriter, r *http.Request, digest string
 		if page.Allowed[Revoke.String()] && row.Kind == inspect.HolderProcess && !page.Idempotent {
 			page.Revocable = append(page.Revocable, row)
 		}
-		if page.Allowed[HandOver.String()] && (row.Kind == inspect.HolderProcess || row.Kind == inspect.HolderRevoked) && !page.Idempotent {
+		if page.Allowed[FreeNow.String()] && (row.Kind == inspect.HolderProcess || row.Kind == inspect.HolderRevoked) && !page.Idempotent {
 			page.Freeable = append(page.Freeable, row)
 		}
 	}
@@ -133,7 +133,7 @@ func (p *lockPage) say(a answer) {
 	switch kind := kindOf(a.did); {
 	case kind == Revoke && slices.ContainsFunc(p.Holders, isRevoked):
 		p.Notice = "A lease is revoked. The next holder gets the lock when the lease would have ended."
-	case kind == HandOver && leaseID.MatchString(a.ended) && !slices.ContainsFunc(p.Holders, isOut):
+	case kind == FreeNow && leaseID.MatchString(a.ended) && !slices.ContainsFunc(p.Holders, isOut):
 		p.Warning = "The lease " + short(a.ended) + " is no longer out. If its holder still runs, it may act beside the next holder until it is told."
 	}
 }

@@ -18,7 +18,7 @@ type settings struct {
 
 // canAct reports whether any action is allowed.
 func (s *settings) canAct() bool {
-	return s.actions[Revoke] || s.actions[HandOver] || s.actions[Resolve]
+	return s.actions[Revoke] || s.actions[FreeNow] || s.actions[Resolve]
 }
 
 // WithActions allows these actions to everybody who reaches the Console. It needs WithActor. Other

@@ -16,7 +16,7 @@ func funcs() template.FuncMap {
 		"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"count":  count,
 		"kinds": func() map[string]ActionKind {
-			return map[string]ActionKind{"revoke": Revoke, "handOver": HandOver, "resolve": Resolve}
+			return map[string]ActionKind{"revoke": Revoke, "freeNow": FreeNow, "resolve": Resolve}
 		},
 	}
 }

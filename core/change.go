@@ -13,7 +13,7 @@ import (
 )
 
 // A Change is what an operator has changed, in an OperatorResolved, an OperatorRevoked or an
-// OperatorHandedOver. All observers get the same Change, and must not write to it.
+// OperatorFreed. All observers get the same Change, and must not write to it.
 type Change struct {
 	// By is who made the change, and Why is the reason: see AsOperator. Without it they are "".
 	By, Why string
@@ -34,7 +34,7 @@ type operatorKey struct{}
 // An operator is what AsOperator adds to a context.
 type operator struct{ by, why string }
 
-// AsOperator returns a context that says who acts, and why, for Locker.Resolve and for Revoke, HandOver and
+// AsOperator returns a context that says who acts, and why, for Locker.Resolve and for Revoke, FreeNow and
 // Resolve of package inspect. Their events have both: see Change.
 //
 //	ctx, err := core.AsOperator(ctx, "ada", "the charge is at the provider")

@@ -91,7 +91,7 @@ var (
 	// ErrChanged says that Resolve has changed nothing, because the request is no longer as
 	// the operator saw it: another attempt has begun, or the outcome is known. Call ReadRecord
 	// again. Of Accept it says that the key does not wait for the ticket any more.
-	ErrChanged = errors.New("reqlock: changed since it was seen, or ended")
+	ErrChanged = errors.New("reqlock: the request has changed since it was seen, or has an outcome")
 )
 
 // An Error is returned by a Locker if a request does not get its lock.

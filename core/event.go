@@ -86,7 +86,7 @@ type Event struct {
 	// Grant says how the holder got the lease, in Acquired.
 	Grant Grant
 	// Change says what an operator has changed, in OperatorResolved, OperatorRevoked and
-	// OperatorHandedOver. It is nil in any other event.
+	// OperatorFreed. It is nil in any other event.
 	Change *Change
 	// Err is described with each kind.
 	Err error

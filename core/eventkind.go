@@ -82,8 +82,8 @@ const (
 	OperatorResolved
 	// OperatorRevoked: the same, for leases that Revoke of package inspect has ended.
 	OperatorRevoked
-	// OperatorHandedOver: the same, for leases that HandOver of package inspect has ended.
-	OperatorHandedOver
+	// OperatorFreed: the same, for leases that FreeNow of package inspect has ended.
+	OperatorFreed
 	// HandedOver: a holder has ended its lease by Handover, and has a ticket for it. A Released follows.
 	// If the ticket is accepted, there is an Acquired with GrantAccepted, in any process.
 	HandedOver
@@ -132,8 +132,8 @@ func (k EventKind) String() string {
 		return "operator_resolved"
 	case OperatorRevoked:
 		return "operator_revoked"
-	case OperatorHandedOver:
-		return "operator_handed_over"
+	case OperatorFreed:
+		return "operator_freed"
 	case HandedOver:
 		return "handed_over"
 	default:

@@ -115,6 +115,9 @@ func (l *Locker) Accept(ctx context.Context, ticket Ticket) (*Lease, error) {
 	return &Lease{locker: l, key: parts.key, hold: hold, parent: outer}, nil
 }
 
+// errTicketVoid is the ErrChanged of a ticket.
+var errTicketVoid error = &narrower{"reqlock: the ticket is void", ErrChanged}
+
 var (
 	errHandoverAttempt = errors.New("reqlock: Handover: an idempotent request ends with its answer, and its lease cannot be handed over: " +
 		"give the work a lock of its own")

@@ -218,7 +218,7 @@ func kindOf(reason engine.Reason) error {
 	case engine.ClosedDown:
 		return ErrClosed
 	case engine.TicketUsed:
-		return ErrChanged
+		return errTicketVoid
 	case engine.Unavailable, engine.Done: // Done has an answer, so it is not a refusal
 	}
 	return ErrUnavailable

@@ -47,7 +47,7 @@ func (l *eventLog) observe(e Event) {
 			extra = append(extra, slog.String("fail_open", "requests with WithFailOpen run without their locks"))
 		}
 	case Acquired, Waiting, Lost, HeldLong, Replayed, Committed, Restored, Warned, OutcomeUnknown, Closing, Recovered, Registered, Searched,
-		HandedOver, OperatorResolved, OperatorRevoked, OperatorHandedOver:
+		HandedOver, OperatorResolved, OperatorRevoked, OperatorFreed:
 	}
 	logEvent(logger, slog.LevelWarn, e, append(extra, slog.String("process", l.process)))
 }

@@ -45,7 +45,7 @@ var details = map[string]string{
 	"outcome_unknown":        "An earlier attempt was interrupted. It is not known whether it took effect.",
 	"completed_unreplayable": "The request was completed before. Its answer cannot be repeated.",
 	"not_found":              "There is no record of the request.",
-	"changed":                "What the request refers to has changed since it was seen, or has ended.",
+	"changed":                "The request has changed since it was seen, or its outcome is known.",
 	"upgrade":                "The request could not be locked as the server is set up.",
 	"hidden_lease":           "The request could not be locked as the server is set up.",
 	"lease_lost":             "The lock was lost while the request ran. The request may have taken effect in part.",

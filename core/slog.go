@@ -63,7 +63,7 @@ func logEvent(logger *slog.Logger, level slog.Level, e Event, extra []slog.Attr)
 	case Recovered:
 		attrs = append(attrs, slog.String("server", e.Server), slog.Duration("lasted", e.Lasted),
 			slog.Int("refused", e.Refused), slog.Int("unlocked", e.Unlocked))
-	case Waiting, Unlocked, Warned, Registered, OperatorResolved, OperatorRevoked, OperatorHandedOver:
+	case Waiting, Unlocked, Warned, Registered, OperatorResolved, OperatorRevoked, OperatorFreed:
 	}
 	if c := e.Change; c != nil {
 		attrs = append(attrs, slog.String("by", c.By), slog.String("why", c.Why), slog.String("before", c.Before), slog.String("after", c.After))
@@ -127,7 +127,7 @@ func isWarning(e Event) bool {
 		return e.Err != nil && !e.Repeated && !engine.IsOutage(e.Err)
 	case Committed:
 		return isLateResult(e) || e.Err != nil && !engine.IsOutage(e.Err)
-	case Acquired, Waiting, Replayed, Registered, Searched, HandedOver, OperatorResolved, OperatorRevoked, OperatorHandedOver:
+	case Acquired, Waiting, Replayed, Registered, Searched, HandedOver, OperatorResolved, OperatorRevoked, OperatorFreed:
 	}
 	return false
 }

@@ -77,8 +77,8 @@ func TestSlogObserverLogsWhatAnOperatorChanges(t *testing.T) {
 	for want, event := range map[string]core.Event{
 		`msg="lock operator_resolved" idempotent=true` + attributes:       {Kind: core.OperatorResolved, Idempotent: true, Change: change},
 		`msg="lock operator_revoked" shared=true` + attributes:            {Kind: core.OperatorRevoked, Shared: true, Change: change},
-		`msg="lock operator_handed_over"` + attributes:                    {Kind: core.OperatorHandedOver, Change: change},
-		`msg="lock operator_handed_over" by="" why="" before="" after=""`: {Kind: core.OperatorHandedOver, Change: &core.Change{}},
+		`msg="lock operator_freed"` + attributes:                    {Kind: core.OperatorFreed, Change: change},
+		`msg="lock operator_freed" by="" why="" before="" after=""`: {Kind: core.OperatorFreed, Change: &core.Change{}},
 		`msg="lock operator_revoked not confirmed"` + attributes + ` error="reqlock: redis unavailable"`: {
 			Kind: core.OperatorRevoked, Change: change, Err: core.ErrUnavailable,
 		},

@@ -59,21 +59,21 @@ func (i *Inspector) Revoke(ctx context.Context, lock Lock) error {
 	return err
 }
 
-// HandOver frees the leases of lock.Holders at once, and grants them to the processes that wait. It is
+// FreeNow frees the leases of lock.Holders at once, and grants them to the processes that wait. It is
 // for a holder that is known to be dead. A holder that lives learns of it at its next renewal only, up to a third of
 // core.WithTTL later, and acts beside the next holder until then: with a TTL of 900 ms, for up to
 // 296 ms in 50 runs. If Redis does not reach the holder, it acts until its lease would have ended. Only
-// core.WithFencing protects against that. Revoke has no such overlap. HandOver also ends what Revoke
+// core.WithFencing protects against that. Revoke has no such overlap. FreeNow also ends what Revoke
 // has left: HolderRevoked.
 //
 // The errors are those of Revoke. If there are several holders, an error may come after some of them.
-func (i *Inspector) HandOver(ctx context.Context, lock Lock) error {
-	if err := checkLock("HandOver", lock); err != nil {
+func (i *Inspector) FreeNow(ctx context.Context, lock Lock) error {
+	if err := checkLock("FreeNow", lock); err != nil {
 		return err
 	}
 	for _, h := range lock.Holders {
 		if h.Kind != HolderProcess && h.Kind != HolderRevoked {
-			return fmt.Errorf("%w: HandOver leaves it alone", ErrForeign)
+			return fmt.Errorf("%w: FreeNow leaves it alone", ErrForeign)
 		}
 	}
 	tokens, err := i.tokensOf(ctx, lock)
@@ -88,7 +88,7 @@ func (i *Inspector) HandOver(ctx context.Context, lock Lock) error {
 			continue
 		}
 		var status store.ReleaseStatus
-		status, err = i.handOver(ctx, lock, token)
+		status, err = i.freeNow(ctx, lock, token)
 		if status == store.Handed {
 			granted++
 		}
@@ -107,26 +107,26 @@ func (i *Inspector) HandOver(ctx context.Context, lock Lock) error {
 		if !errors.Is(err, errUnsure) {
 			unsure = nil // it is about another lease, which has not ended
 		}
-		i.observeEnded(ctx, core.OperatorHandedOver, lock, ended, afterHandOver(len(ended), granted), unsure)
+		i.observeEnded(ctx, core.OperatorFreed, lock, ended, afterFreeNow(len(ended), granted), unsure)
 	}
 	return err
 }
 
-// handOver ends one lease.
-func (i *Inspector) handOver(ctx context.Context, lock Lock, token string) (store.ReleaseStatus, error) {
-	request := redisstore.HandOverRequest{Lock: lock.Key.name, Bound: commandBound, Token: token, Claim: claim}
+// freeNow ends one lease.
+func (i *Inspector) freeNow(ctx context.Context, lock Lock, token string) (store.ReleaseStatus, error) {
+	request := redisstore.FreeRequest{Lock: lock.Key.name, Bound: commandBound, Token: token, Claim: claim}
 	if lock.Shared {
 		request.Limit = store.Unlimited // any limit of a shared lease: the token has its own
 	}
-	released, err := await(ctx, i, func(s actor, done func(store.ReleaseResult, error)) { s.HandOver(request, done) })
+	released, err := await(ctx, i, func(s actor, done func(store.ReleaseResult, error)) { s.Free(request, done) })
 	if err == nil && released.Status == store.Unsure {
 		err = errUnsure
 	}
 	return released.Status, err
 }
 
-// afterHandOver says what has become of leases, some of which were granted to waiters.
-func afterHandOver(ended, granted int) string {
+// afterFreeNow says what has become of leases, some of which were granted to waiters.
+func afterFreeNow(ended, granted int) string {
 	switch granted {
 	case 0:
 		return "free"

@@ -83,8 +83,8 @@ func TestRevokeOfALiveHolderHasNoOverlap(t *testing.T) {
 	t.Logf("%d runs, TTL %v: the holder was told after at most %v, the next one entered at least %v later", count, ttl, longest, shortest)
 }
 
-// HandOver overlaps with a live holder, for up to a third of the TTL.
-func TestHandOverOfALiveHolderOverlapsUntilItsRenewal(t *testing.T) {
+// FreeNow overlaps with a live holder, for up to a third of the TTL.
+func TestFreeNowOfALiveHolderOverlapsUntilItsRenewal(t *testing.T) {
 	t.Parallel()
 	const ttl = 900 * time.Millisecond
 	rdb := start(t).Client(t)
@@ -93,12 +93,12 @@ func TestHandOverOfALiveHolderOverlapsUntilItsRenewal(t *testing.T) {
 	var longest, slowest time.Duration
 	runs := suite.Size(6, 50)
 	for n := range runs {
-		o := endLive(t, fmt.Sprint("k", n), ttl/3*time.Duration(n)/time.Duration(runs), one, other, i, i.HandOver)
+		o := endLive(t, fmt.Sprint("k", n), ttl/3*time.Duration(n)/time.Duration(runs), one, other, i, i.FreeNow)
 		longest, slowest = max(longest, o.told-o.next), max(slowest, o.next)
 	}
 	t.Logf("%d runs, TTL %v: the next holder entered after at most %v, and acted beside the former one for at most %v", runs, ttl, slowest, longest)
 	if longest <= 0 {
-		t.Error("there was no overlap: mend the comment of HandOver")
+		t.Error("there was no overlap: mend the comment of FreeNow")
 	}
 	if longest > ttl {
 		t.Errorf("the overlap was %v", longest)

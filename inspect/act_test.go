@@ -16,8 +16,8 @@ import (
 // actions are what ends leases.
 func actions(i *inspect.Inspector) map[string]func(lock inspect.Lock, t *testing.T) error {
 	return map[string]func(lock inspect.Lock, t *testing.T) error{
-		"revoke":    func(lock inspect.Lock, t *testing.T) error { t.Helper(); return i.Revoke(t.Context(), lock) },
-		"hand over": func(lock inspect.Lock, t *testing.T) error { t.Helper(); return i.HandOver(t.Context(), lock) },
+		"revoke":   func(lock inspect.Lock, t *testing.T) error { t.Helper(); return i.Revoke(t.Context(), lock) },
+		"free now": func(lock inspect.Lock, t *testing.T) error { t.Helper(); return i.FreeNow(t.Context(), lock) },
 	}
 }
 
@@ -94,7 +94,7 @@ func TestOfTwoOperatorsOneIsRefused(t *testing.T) {
 		}
 		wantError(t, errors.Join(first, second), inspect.ErrChanged)
 		// An operator who knows that the holder is dead need not wait for the end of the tombstone.
-		if err := i.HandOver(t.Context(), must(i.Lock(t.Context(), "k"))(t)); err != nil {
+		if err := i.FreeNow(t.Context(), must(i.Lock(t.Context(), "k"))(t)); err != nil {
 			t.Fatal(err)
 		}
 		_, err := i.Lock(t.Context(), "k")

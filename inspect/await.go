@@ -13,7 +13,7 @@ import (
 // An actor changes leases as an operator says: a redisstore.Store.
 type actor interface {
 	Revoke(r redisstore.RevokeRequest, done func(revoked int, err error))
-	HandOver(r redisstore.HandOverRequest, done func(store.ReleaseResult, error))
+	Free(r redisstore.FreeRequest, done func(store.ReleaseResult, error))
 }
 
 // await sends a command of an operator, and waits for its reply.

@@ -54,21 +54,21 @@ func TestEachChangeIsAnEvent(t *testing.T) {
 			lock := hold("a")
 			return "a", held(lock), i.Revoke(ada, lock)
 		}, "revoked"},
-		"hand over": {core.OperatorHandedOver, func() (key, before string, err error) {
+		"free now": {core.OperatorFreed, func() (key, before string, err error) {
 			lock := hold("b")
-			return "b", held(lock), i.HandOver(ada, lock)
+			return "b", held(lock), i.FreeNow(ada, lock)
 		}, "free"},
-		"hand over a revoked lock": {core.OperatorHandedOver, func() (key, before string, err error) {
+		"free now a revoked lock": {core.OperatorFreed, func() (key, before string, err error) {
 			if err := i.Revoke(t.Context(), hold("c")); err != nil {
 				return "", "", err
 			}
 			lock := must(i.Lock(t.Context(), "c"))(t)
-			return "c", "revoked, lease " + string(lock.Holders[0].Lease), i.HandOver(ada, lock)
+			return "c", "revoked, lease " + string(lock.Holders[0].Lease), i.FreeNow(ada, lock)
 		}, "free"},
-		"hand over to a waiter": {core.OperatorHandedOver, func() (key, before string, err error) {
+		"free now to a waiter": {core.OperatorFreed, func() (key, before string, err error) {
 			lock := hold("d")
 			next := wait(t, i, other, "d")
-			err = i.HandOver(ada, lock)
+			err = i.FreeNow(ada, lock)
 			return "d", held(lock), errors.Join(err, suite.Receive(t, "the waiter has the lock", next).Release(t.Context()))
 		}, "granted to a waiter"},
 		"Redis has a digest of the key": {core.OperatorRevoked, func() (key, before string, err error) {
@@ -116,7 +116,7 @@ func TestARefusedChangeIsNoEvent(t *testing.T) {
 	attempt := must(locks.Begin(t.Context(), "pay", nil))(t)
 	running := must(i.Record(t.Context(), "pay"))(t)
 	for want, refused := range map[error][]error{
-		inspect.ErrChanged: {i.Revoke(ada, stale), i.HandOver(ada, stale)},
+		inspect.ErrChanged: {i.Revoke(ada, stale), i.FreeNow(ada, stale)},
 		inspect.ErrAttempt: {i.Revoke(ada, must(i.Lock(t.Context(), "i:pay"))(t))},
 		core.ErrBusy:       {i.Resolve(ada, running, core.Done())},
 	} {
@@ -160,7 +160,7 @@ func (p partition) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // If Redis does not reply, the leases have perhaps ended.
 func TestAChangeWithoutAReplyIsAnEvent(t *testing.T) {
 	t.Parallel()
-	for name, after := range map[string]string{"revoke": "revoked", "hand over": "free"} {
+	for name, after := range map[string]string{"revoke": "revoked", "free now": "free"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := start(t)
@@ -175,7 +175,7 @@ func TestAChangeWithoutAReplyIsAnEvent(t *testing.T) {
 				proxy.Partition()
 				cancel()
 			}})
-			err := map[string]func(context.Context, inspect.Lock) error{"revoke": i.Revoke, "hand over": i.HandOver}[name](ctx, lock)
+			err := map[string]func(context.Context, inspect.Lock) error{"revoke": i.Revoke, "free now": i.FreeNow}[name](ctx, lock)
 			wantError(t, err, core.ErrUnavailable)
 			want := core.Change{By: "ada", Why: "it hangs", Before: held(lock), After: after}
 			if got := *events; len(got) != 1 || *got[0].Change != want || !errors.Is(got[0].Err, core.ErrUnavailable) || got[0].Context().Err() != nil {
@@ -213,7 +213,7 @@ func TestAChangeDescribesTwentyLeases(t *testing.T) {
 		must(locks.Lock(t.Context(), "k"))(t)
 	}
 	i, events, ada := newObserved(t, rdb)
-	if err := i.HandOver(ada, must(i.Lock(t.Context(), "k"))(t)); err != nil {
+	if err := i.FreeNow(ada, must(i.Lock(t.Context(), "k"))(t)); err != nil {
 		t.Fatal(err)
 	}
 	if got := (*events)[0].Change.Before; strings.Count(got, "lease ") != 20 || !strings.HasSuffix(got, "; 2 more") {

@@ -20,7 +20,7 @@ var (
 	// ErrChanged says that an action has changed nothing, because none of the leases that the
 	// operator has seen is out any more. Call Lock again.
 	ErrChanged = errors.New("reqlock: the lock has changed since it was seen")
-	// ErrAttempt says that Revoke and HandOver end no attempt at an idempotent request. Its handler
+	// ErrAttempt says that Revoke and FreeNow end no attempt at an idempotent request. Its handler
 	// may still commit, and without the lock the request would have an unknown outcome. Call Resolve
 	// once the attempt is over and its outcome is unknown.
 	ErrAttempt = errors.New("reqlock: the lock is that of an idempotent request: its lease ends by itself, and then Resolve says what became of the request")

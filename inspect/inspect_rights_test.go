@@ -92,7 +92,7 @@ func TestTheRightsOfThePageAreEnoughAndNotTooMany(t *testing.T) {
 				seen, err = i.Lock(t.Context(), key)
 			}
 			if err == nil {
-				err = i.HandOver(t.Context(), seen)
+				err = i.FreeNow(t.Context(), seen)
 			}
 			if err != nil {
 				return err

@@ -41,7 +41,7 @@ func (l Lock) Process(id string) (Process, bool) {
 
 // A Holder is a lease that is out.
 type Holder struct {
-	// Lease names the lease. Revoke and HandOver end no other.
+	// Lease names the lease. Revoke and FreeNow end no other.
 	Lease LeaseID
 	// Kind says who has the lease.
 	Kind HolderKind

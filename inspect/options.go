@@ -72,7 +72,7 @@ func WithRetention(d time.Duration) Option {
 	}
 }
 
-// WithObserver adds a function that receives an event for each change that Revoke, HandOver and Resolve make,
+// WithObserver adds a function that receives an event for each change that Revoke, FreeNow and Resolve make,
 // or perhaps make: see core.Change. If not set, each change is a line of slog.Default at INFO, as
 // core.SlogObserver logs it. The function runs on the goroutine of the call, which returns after it, so it may
 // store the event. Calls at once call it at once.

@@ -29,7 +29,7 @@ const (
 	CauseKey = attribute.Key("reqlock.cause")
 	// EndingKey is the core.Ending of an attempt: "commit", "done", "abort" or "unknown".
 	EndingKey = attribute.Key("reqlock.ending")
-	// ChangeKey is what an operator has done: "resolved", "revoked" or "handed_over".
+	// ChangeKey is what an operator has done: "resolved", "revoked" or "freed".
 	ChangeKey = attribute.Key("reqlock.change")
 	// KeyDigestKey is the digest of the key. Only spans have it.
 	KeyDigestKey = attribute.Key("reqlock.key.digest")
@@ -56,7 +56,7 @@ const (
 
 	changeResolved   = "resolved"
 	changeRevoked    = "revoked"
-	changeHandedOver = "handed_over"
+	changeFreed = "freed"
 )
 
 // commonOf returns the attributes that all metrics and spans of an event have.

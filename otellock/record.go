@@ -58,8 +58,8 @@ func (i *Instrumentation) record(e core.Event) {
 		count(ctx, m.operatorChanges, s, ChangeKey.String(changeResolved), failureOf(e.Err))
 	case core.OperatorRevoked:
 		count(ctx, m.operatorChanges, s, ChangeKey.String(changeRevoked), failureOf(e.Err))
-	case core.OperatorHandedOver:
-		count(ctx, m.operatorChanges, s, ChangeKey.String(changeHandedOver), failureOf(e.Err))
+	case core.OperatorFreed:
+		count(ctx, m.operatorChanges, s, ChangeKey.String(changeFreed), failureOf(e.Err))
 	case core.Registered:
 		recordZero(ctx, m, s, e.Idempotent)
 	default:

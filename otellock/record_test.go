@@ -121,8 +121,8 @@ func TestEachEventIsRecorded(t *testing.T) {
 		},
 		"an operator revokes": {core.Event{Kind: core.OperatorRevoked, Change: &core.Change{By: "ada"}}, table{"operator.changes change=revoked" + lock: 1}},
 		"an operator perhaps frees a lock": {
-			core.Event{Kind: core.OperatorHandedOver, Change: &core.Change{By: "ada"}, Err: unavailable},
-			table{"operator.changes change=handed_over error.type=unavailable" + lock: 1},
+			core.Event{Kind: core.OperatorFreed, Change: &core.Change{By: "ada"}, Err: unavailable},
+			table{"operator.changes change=freed error.type=unavailable" + lock: 1},
 		},
 		"unlocked": {core.Event{Kind: core.Unlocked, Err: unavailable}, table{"request.unlocked" + lock: 1}},
 		"registered": {

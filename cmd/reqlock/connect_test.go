@@ -47,7 +47,7 @@ func TestEachKindOfRedis(t *testing.T) {
 			}
 			o := operator{url: urlOf(d)[0]}
 			o.run(t, "free", "a").want(t, exitOK, "revoked a")
-			o.run(t, "free", "a", "--now", "--yes").want(t, exitOK, "handed over a")
+			o.run(t, "free", "a", "--now", "--yes").want(t, exitOK, "freed a")
 		})
 	}
 }

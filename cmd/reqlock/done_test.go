@@ -34,7 +34,7 @@ func TestAChangeIsOneLine(t *testing.T) {
 		{[]string{"resolve", "pay", "done", seen}, doneView{Action: "resolved_done", Before: "unknown", After: "done"}},
 		{[]string{"resolve", "i:pay", "done", seen}, doneView{Action: "resolved_done", Before: "done", After: "done"}}, // by package inspect
 		{[]string{"free", "one"}, doneView{Action: "revoked", Leases: 1, Before: one, After: "revoked"}},
-		{[]string{"free", "two", "--now", "--yes"}, doneView{Action: "handed_over", Leases: 1, Before: two, After: "free"}},
+		{[]string{"free", "two", "--now", "--yes"}, doneView{Action: "freed", Leases: 1, Before: two, After: "free"}},
 	} {
 		got := lines[doneView](t, o.run(t, append(test.args, "--by=ada", "--why=it hangs", "--json")...))[0]
 		if test.want.By, test.want.Why, test.want.Digest = "ada", "it hangs", got.Digest; got != test.want || got.Digest == "" {

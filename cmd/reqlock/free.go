@@ -55,8 +55,8 @@ func (f *freeing) run(ctx context.Context, c *call, s *server) error {
 	}
 	end := s.Revoke
 	if f.now {
-		done.Action, end = "handed_over", s.HandOver
-		text = fmt.Sprintf("handed over %s (%s), %s", name, lock.Key, count(leases, "lease", "leases"))
+		done.Action, end = "freed", s.FreeNow
+		text = fmt.Sprintf("freed %s (%s), %s", name, lock.Key, count(leases, "lease", "leases"))
 		c.printRecordsOf(lock)
 		question := fmt.Sprintf("If the holder runs, it acts beside the next one. Type %s to free the lock at once: ", lock.Key)
 		if err := c.confirm(ctx, "--now", question, lock.Key.String(), f.yes); err != nil {

@@ -46,7 +46,7 @@ func TestFreeEndsALease(t *testing.T) {
 	if r.problems != "" {
 		t.Errorf("nothing ends: %s", r.problems)
 	}
-	o.run(t, "free", "account:42", "--now", "--yes", "--digest").want(t, exitOK, "handed over "+digest+" ("+digest+"), 1 lease\n")
+	o.run(t, "free", "account:42", "--now", "--yes", "--digest").want(t, exitOK, "freed "+digest+" ("+digest+"), 1 lease\n")
 	o.run(t, "free", "account:42").want(t, exitNotFound)
 }
 
@@ -96,7 +96,7 @@ func TestFreeEndsOnePermitOfSeveral(t *testing.T) {
 	o.run(t, "free", "k").want(t, exitUsage, "2 leases are out: name one by --lease")
 	for _, h := range lines[lockView](t, o.run(t, "show", "k", "--json"))[0].Holders {
 		if h.ID == processOf(ended) {
-			o.run(t, "free", "k", "--now", "--yes", "--lease", h.Lease, "--json").want(t, exitOK, `{"action":"handed_over","digest":"`, `","leases":1,"before":"held by process `+processOf(ended)+`, lease `+h.Lease+`","after":"free"}`)
+			o.run(t, "free", "k", "--now", "--yes", "--lease", h.Lease, "--json").want(t, exitOK, `{"action":"freed","digest":"`, `","leases":1,"before":"held by process `+processOf(ended)+`, lease `+h.Lease+`","after":"free"}`)
 		}
 	}
 	if err := kept.Release(t.Context()); err != nil {
@@ -136,11 +136,11 @@ func TestFreeNowAsks(t *testing.T) {
 	}
 	o.typing = nil
 	o.input = digest + "\n"
-	o.run(t, "free", "k", "--now").want(t, exitOK, "handed over k")
+	o.run(t, "free", "k", "--now").want(t, exitOK, "freed k")
 	o.isTerminal = false
 	lease = must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
 	register(t, rdb, processOf(lease), lockView{})
-	o.run(t, "free", "k", "--now", "--yes").want(t, exitOK, "it may run", "handed over k")
+	o.run(t, "free", "k", "--now", "--yes").want(t, exitOK, "it may run", "freed k")
 }
 
 func TestFreeLeavesAttemptsAlone(t *testing.T) {

@@ -18,7 +18,7 @@ func routes(rdb redis.UniversalClient) (http.Handler, error) {
 		return nil, err
 	}
 	pages, err := console.New(i,
-		console.WithActions(console.Revoke, console.HandOver, console.Resolve),
+		console.WithActions(console.Revoke, console.FreeNow, console.Resolve),
 		console.WithActor(func(*http.Request) string { return "demo" }),
 	)
 	if err != nil {

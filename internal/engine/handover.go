@@ -100,7 +100,7 @@ func (e *Engine) discardTicket(key, lease string, t *ticket) {
 }
 
 // errTicketUsed says why a ticket is refused.
-var errTicketUsed = errors.New("the ticket was accepted before, its grace is over, an operator has ended it, or it is of another Redis or prefix")
+var errTicketUsed = errors.New("it was accepted before, its grace is over, an operator has ended it, redis has lost it, or it is of another redis or prefix")
 
 // Accept is Acquire for the key of a ticket, with its token. It waits for the store, and for no
 // other holder. The reason of the refusal is TicketUsed if the key does not hold the token any

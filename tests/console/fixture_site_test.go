@@ -67,7 +67,7 @@ func newSite(t *testing.T) *site {
 	s := &site{rdb: redistest.Reuse(t).Client(t)}
 	s.inspector, s.holder, s.waiter = must(inspect.New(s.rdb, inspect.WithObserver(func(core.Event) {})))(t), newLocker(t, s.rdb), newLocker(t, s.rdb)
 	pages := must(console.New(s.inspector,
-		console.WithActions(console.Revoke, console.HandOver, console.Resolve),
+		console.WithActions(console.Revoke, console.FreeNow, console.Resolve),
 		console.WithActor(func(*http.Request) string { return "ada" })))(t)
 	mux := http.NewServeMux()
 	mux.Handle(prefix, http.StripPrefix(prefix, pages))

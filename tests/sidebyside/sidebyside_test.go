@@ -34,10 +34,10 @@ var cases = map[string]func(s *scenario){
 		granted("201")
 	},
 	"a waiter gets the lock behind a ticket": behindTickets,
-	"permits count":                 func(s *scenario) { overlapping(s, "/permits", "/permits") },
-	"shared leases overlap":         func(s *scenario) { overlapping(s, "/shared", "/lock") },
-	"an answer is replayed":         func(s *scenario) { replayed(s, "/pay?x=1", "twelve", "twelve", "201", "422 mismatch") },
-	"an answer of gRPC is replayed": func(s *scenario) { replayed(s, "gRPC", "twelve", "twelve", "OK", "FailedPrecondition") },
+	"permits count":                          func(s *scenario) { overlapping(s, "/permits", "/permits") },
+	"shared leases overlap":                  func(s *scenario) { overlapping(s, "/shared", "/lock") },
+	"an answer is replayed":                  func(s *scenario) { replayed(s, "/pay?x=1", "twelve", "twelve", "201", "422 mismatch") },
+	"an answer of gRPC is replayed":          func(s *scenario) { replayed(s, "gRPC", "twelve", "twelve", "OK", "FailedPrecondition") },
 	"an answer to a form is replayed": func(s *scenario) {
 		form := "--b\r\nContent-Disposition: form-data; name=a\r\n\r\ntwelve\r\n--b--\r\n"
 		replayed(s, "/pay", form, strings.ReplaceAll(form, "--b", "--c"), "201", "422 mismatch")

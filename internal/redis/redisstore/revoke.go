@@ -74,8 +74,8 @@ func (t *revokeOp) Late(pipeline.Reply) {}
 // Free does nothing.
 func (t *revokeOp) Free() {}
 
-// A HandOverRequest hands on or frees a lock that another process holds, as an operator says.
-type HandOverRequest struct {
+// A FreeRequest hands on or frees a lock that another process holds, as an operator says.
+type FreeRequest struct {
 	// Lock is the name of the lock in Redis. Bound is that of a Target.
 	Lock  string
 	Bound time.Duration
@@ -86,8 +86,8 @@ type HandOverRequest struct {
 	Claim time.Duration
 }
 
-// HandOver runs release.lua or sharedrelease.lua with the token of another process.
-func (s *Store) HandOver(r HandOverRequest, done func(store.ReleaseResult, error)) {
+// Free runs release.lua or sharedrelease.lua with the token of another process.
+func (s *Store) Free(r FreeRequest, done func(store.ReleaseResult, error)) {
 	t := s.releases.get()
 	t.init(s, t, store.Target{Token: r.Token, Limit: r.Limit, TTL: r.Claim, Bound: r.Bound}, false, 0)
 	release := &s.scripts.Release

@@ -31,12 +31,12 @@ func revoking(names ...string) transition {
 	}
 }
 
-// handingOver returns a transition that hands over the lease of the token.
-func handingOver(name string, limit store.Limit) transition {
+// freeing returns a transition that frees the lease of the token, as an operator says.
+func freeing(name string, limit store.Limit) transition {
 	return func(t *testing.T, s *syncStore) (outcome, error) {
 		t.Helper()
-		r := HandOverRequest{Lock: storetest.LockName, Token: tokenOf(name), Limit: limit, Claim: storetest.Claim, Bound: 5 * time.Second}
-		got, err := storetest.Await(s.tb, func(done func(store.ReleaseResult, error)) { s.HandOver(r, done) })
+		r := FreeRequest{Lock: storetest.LockName, Token: tokenOf(name), Limit: limit, Claim: storetest.Claim, Bound: 5 * time.Second}
+		got, err := storetest.Await(s.tb, func(done func(store.ReleaseResult, error)) { s.Free(r, done) })
 		return outcome{status: got.Status}, err
 	}
 }
@@ -57,10 +57,10 @@ var revokeTransitions = testsOf([]transitionRow{
 	{name: "take a key whose lease was revoked", do: take, before: grave("B1") + "! 1h", first: "by " + grave("B1") + "!", after: "="},
 	{name: "enqueue behind a lease that was revoked: the waiter polls", do: enqueue, before: grave("B1") + "! 1h", first: "by " + grave("B1") + "!, left 1h, foreign", after: grave("B1") + "! 1h | A1"},
 
-	{name: "hand over a lease", do: handingOver("B1", store.Exclusive), listening: "C", before: "B1 ttl | C1", first: "handed", second: "nothing", after: "C1 claim", hints: "C1"},
-	{name: "hand over a lease, and nobody waits", do: handingOver("B1", store.Exclusive), before: "B1 ttl", first: "freed", second: "nothing"},
-	{name: "hand over a lease that another holds now", do: handingOver("B1", store.Exclusive), before: "B2 ttl | C1", first: "nothing", after: "="},
-	{name: "hand over a shared lease", do: handingOver("B1/3", 3), before: "shared ttl | | | B1/3=ttl C1/3=ttl", first: "freed", second: "nothing", after: "shared ttl | | | C1/3=ttl"},
+	{name: "free a lease", do: freeing("B1", store.Exclusive), listening: "C", before: "B1 ttl | C1", first: "handed", second: "nothing", after: "C1 claim", hints: "C1"},
+	{name: "free a lease, and nobody waits", do: freeing("B1", store.Exclusive), before: "B1 ttl", first: "freed", second: "nothing"},
+	{name: "free a lease that another holds now", do: freeing("B1", store.Exclusive), before: "B2 ttl | C1", first: "nothing", after: "="},
+	{name: "free a shared lease", do: freeing("B1/3", 3), before: "shared ttl | | | B1/3=ttl C1/3=ttl", first: "freed", second: "nothing", after: "shared ttl | | | C1/3=ttl"},
 })
 
 // The room of a shared lease that was revoked stays taken, and its holder does not get it back.
