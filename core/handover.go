@@ -107,7 +107,7 @@ func (l *Locker) Accept(ctx context.Context, ticket Ticket) (*Lease, error) {
 	outer, _ := leaseOf(ctx)
 	l.beater.Begin()
 	request := l.request(lockKey{Raw: parts.key}, l.waitOr(engine.WaitForever))
-	request.Parent = ctx
+	request.Caller, request.Parent = l.caller(), ctx
 	hold, err := l.engine.Accept(ctx, parts.token(), request)
 	if err != nil {
 		return nil, l.withRequests(refusalOf(err, l.settings.retryAfter))

@@ -101,7 +101,7 @@ func (l *Locker) take(ctx, parent context.Context, key lockKey, wait time.Durati
 	outer, _ := leaseOf(ctx) // calls the context, so it comes before the grant
 	l.beater.Begin()
 	request := l.request(key, wait)
-	request.Attempt, request.Parent = a, parent
+	request.Attempt, request.Caller, request.Parent = a, l.caller(), parent
 	hold, err := l.engine.Acquire(ctx, request)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (l *Locker) take(ctx, parent context.Context, key lockKey, wait time.Durati
 	return nil
 }
 
-// request returns the request to the engine for the lock of a key, without an attempt and a parent.
+// request returns the request to the engine for the lock of a key, without an attempt, a caller and a parent.
 func (l *Locker) request(key lockKey, wait time.Duration) engine.Request {
 	return engine.Request{
 		Key:        key.Raw,
@@ -124,7 +124,6 @@ func (l *Locker) request(key lockKey, wait time.Duration) engine.Request {
 		MaxWaiters: l.settings.maxWaiters,
 		Fencing:    l.settings.fencing,
 		FailOpen:   l.settings.failOpen,
-		Caller:     l.caller(),
 	}
 }
 
