@@ -41,7 +41,7 @@ func TestTicketDoesNotPrint(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&printed, nil))
 	logger.Info("x", "ticket", ticket, "any", slog.AnyValue(ticket))
 	slog.New(slog.NewJSONHandler(&printed, nil)).Info("x", "ticket", ticket)
-	for _, leak := range []string{string(text), encoded, key, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), fmt.Sprint(secret), string(secret)} {
+	for _, leak := range []string{string(text), encoded, key, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), fmt.Sprintf("%d", secret), string(secret)} {
 		if strings.Contains(printed.String(), leak) {
 			t.Errorf("%q is in %s", leak, printed.String())
 		}

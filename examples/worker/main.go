@@ -43,7 +43,7 @@ func main() {
 	flag.DurationVar(&o.grace, "grace", time.Minute, "how long a job may wait for its worker")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	if err := run(ctx, os.Stdout, o, os.Getenv("REDIS_URL")); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(1)

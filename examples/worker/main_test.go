@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -38,7 +37,9 @@ func TestMain(m *testing.M) {
 	onStep = func(name string) {
 		if name == step {
 			rdb.RPush(context.Background(), "steps", name, "a process dies")
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
+			select {}
 		}
 		rdb.RPush(context.Background(), "steps", name)
 	}

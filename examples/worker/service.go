@@ -81,7 +81,8 @@ func (s *service) status(w http.ResponseWriter, r *http.Request) {
 	case state == "":
 		http.NotFound(w, r)
 	default:
-		_, _ = w.Write([]byte(state + "\n"))
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]string{"state": state})
 	}
 }
 
