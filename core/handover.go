@@ -18,22 +18,23 @@ import (
 //
 // Until the ticket is accepted, the key stays locked for the grace, although nobody holds it. If nobody
 // accepts, the key is free after that, and the queue goes on. So choose a grace above the time for
-// which a job waits for its worker. To take the lock back, as after the job store has refused the job, accept the ticket
-// and release the lease.
+// which a job waits for its worker. To take the lock back, as after the job store has refused the job,
+// accept the ticket and release the lease.
 //
-// The context of the lease ends with the cause ErrHandedOver before the command leaves, also if Handover then fails.
-// So make it the last step under the lease, and go on with context.WithoutCancel. A later Release returns what
-// Handover has returned.
+// The context of the lease ends with the cause ErrHandedOver before the command leaves, also if
+// Handover then fails. So make it the last step under the lease, and go on with context.WithoutCancel.
+// A later Release returns what Handover has returned.
 //
-// The error is ErrLost, ErrMaxHold, ErrClosed or ErrHandedOver if the lease had ended before, or if Redis has lost
-// it. It is ErrUnavailable if Redis did not reply, or ctx's error if ctx ended before the reply: nobody gets the ticket then.
-// The key is freed as soon as Redis replies again, and is free after the grace or the TTL at the latest. A nil
-// Lease, that of a request without its lock, returns ErrNoLease. Other errors are for a mistake in
-// the program, and leave the lease as it is: the grace is below 1 ms, or the lease is shared, nested, that of an
-// Attempt, moved by Detach, or has no fencing number. A nil ctx is the background context.
+// The error is ErrLost, ErrMaxHold, ErrClosed or ErrHandedOver if the lease had ended before, or if
+// Redis has lost it. It is ErrUnavailable if Redis did not reply, or ctx's error if ctx ended before
+// the reply: nobody gets the ticket then. The process frees the key in the background for up to 15 s,
+// and it is free after the grace or the TTL at the latest. A nil Lease, that of a request without its
+// lock, returns ErrNoLease. Other errors are for a mistake in the program, and leave the lease as it is: the grace is
+// below 1 ms, or the lease is shared, nested, that of an Attempt, moved by Detach, or has no fencing
+// number. A nil ctx is the background context.
 //
-// The next holder has a higher fencing number. Only a resource that checks it is safe from late writes of this one: see
-// WithFencing.
+// The next holder has a higher fencing number. Only a resource that checks it is safe from late writes
+// of this one: see WithFencing.
 func (l *Lease) Handover(ctx context.Context, grace time.Duration) (Ticket, error) {
 	if l == nil {
 		return Ticket{}, ErrNoLease
@@ -79,19 +80,21 @@ func (l *Lease) checkHandover(grace time.Duration) error {
 	return nil
 }
 
-// Accept takes over the lease that the Handover of a ticket has ended, in any process with the same Redis and
-// prefix. The lease is like one of Lock: it has the options of this Locker, WithMaxHold counts from now, ctx is
-// the parent of its context, and its fencing number is higher than that of the lease before. It needs WithFencing.
+// Accept takes over the lease that the Handover of a ticket has ended, in any process with the same
+// Redis and prefix. The lease is like one of Lock: it has the options of this Locker, WithMaxHold
+// counts from now, ctx is the parent of its context, and its fencing number is higher than that of the
+// lease before. It needs WithFencing.
 //
-// A ticket is good for one lease. The error is an *Error of the kind ErrChanged if the key does not wait
-// for the ticket any more: it was accepted before, its grace is over, an operator has ended it, Redis has
-// lost it, or it is of another Redis or prefix. Nothing has changed then, and no later call succeeds. A caller that
-// still has to do the work takes the lock by Lock.
+// A ticket is good for one lease. The error is an *Error of the kind ErrChanged if the key does not
+// wait for the ticket any more: it was accepted before, its grace is over, an operator has ended it,
+// Redis has lost it, or it is of another Redis or prefix. Nothing has changed then, and no later call
+// succeeds. A caller that still has to do the work takes the lock by Lock.
 //
-// Accept waits for no other holder. If Redis does not reply, it tries again until ctx ends or the wait of WithWait is over, as
-// Lock does, and finds what it has done before. If it gives up, the error is ErrUnavailable or one of
-// Lock's other kinds, and the ticket may be used up: the lock is freed in the background, and is free after the grace or the TTL at
-// the latest. The zero Ticket and a Locker without WithFencing are other errors. A nil ctx panics.
+// Accept waits for no other holder. If Redis does not reply, it tries again until ctx ends or the wait
+// of WithWait is over, as Lock does, and finds what it has done before. If it gives up, the error is
+// ErrUnavailable or one of Lock's other kinds, and the ticket may be used up: the lock is freed in the
+// background, and is free after the grace or the TTL at the latest. The zero Ticket and a Locker
+// without WithFencing are other errors. A nil ctx panics.
 func (l *Locker) Accept(ctx context.Context, ticket Ticket) (*Lease, error) {
 	mustContext(ctx)
 	switch {

@@ -17,7 +17,8 @@ import (
 //
 // A ticket is a secret until its grace is over or it is accepted. It names the key of the lock, and
 // whoever reads it, as in a job store, can until then take the lock over, or free it. After that, only
-// the key can be read from it. It prints as a digest of the key. Exception: it marshals as itself, so do not log a payload as JSON.
+// the key can be read from it. It prints as a digest of the key. Exception: it marshals as itself, so
+// do not log a payload as JSON.
 type Ticket struct {
 	parts func() ticketParts // a function, because package fmt prints unexported fields, and follows their pointers
 }
