@@ -49,6 +49,7 @@ type bank struct {
 	accounts  map[string]*atomic.Int64 // cents
 	orders    sync.Map                 // of user to how many orders
 	transfers atomic.Int64
+	jobs      chan []byte // payouts that a worker makes
 }
 
 // A transfer is the body of a request to transfer money.

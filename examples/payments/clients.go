@@ -28,11 +28,11 @@ type client func(ctx context.Context, addr string, r request) answer
 
 // A request is what a user asks of a bank, in any protocol.
 type request struct {
-	do   string // "transfer", "settle", "payments", "orders" or "balance"
+	do   string // "transfer", "settle", "payments", "payouts", "orders" or "balance"
 	user string
 	transfer
 	item string // of an order
-	key  string // the idempotency key of a payment
+	key  string // the idempotency key of a payment or a payout
 }
 
 // An answer is the answer of a service, in any protocol.
@@ -74,7 +74,7 @@ func sendHTTP(ctx context.Context, addr string, r request) answer {
 		return unanswered(err)
 	}
 	sent.Header = http.Header{"Authorization": {"Bearer " + r.user}, "Content-Type": {"application/json"}}
-	if r.do == "payments" {
+	if r.key != "" {
 		sent.Header.Set("Idempotency-Key", strconv.Quote(r.key))
 	}
 	own := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -108,7 +108,7 @@ func sendGRPC(ctx context.Context, addr string, r request) answer {
 	}
 	defer conn.Close()
 	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+r.user)
-	if r.do == "payments" {
+	if r.key != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "idempotency-key", strconv.Quote(r.key))
 	}
 	bank, account := pb.NewBankClient(conn), &pb.Account{Id: r.user}
@@ -160,7 +160,7 @@ func callConnect[Reply, Request any](ctx context.Context, url string, r request,
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	sent := connect.NewRequest(m)
 	sent.Header().Set("Authorization", "Bearer "+r.user)
-	if r.do == "payments" {
+	if r.key != "" {
 		sent.Header().Set("Idempotency-Key", strconv.Quote(r.key))
 	}
 	reply, err := connect.NewClient[Request, Reply](own, "http://"+url).CallUnary(ctx, sent)

@@ -100,7 +100,7 @@ func (c *counts) answer(to request, a answer) {
 		return
 	}
 	c.done++
-	if to.do == "payments" {
+	if to.key != "" {
 		c.contents[a.content] = true
 	}
 	if a.replayed {

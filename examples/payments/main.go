@@ -77,6 +77,9 @@ func (s *site) playAll(ctx context.Context, what []scenario, results chan<- resu
 		return err
 	}
 	for _, scenario := range what {
+		if s.rpc && scenario.onlyHTTP {
+			continue
+		}
 		results <- s.play(ctx, service, scenario)
 	}
 	return service.stop(ctx)

@@ -24,7 +24,7 @@ func TestAllGoesAsExpected(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	err := run(t.Context(), &out, "", frameworks(), scenarios())
-	if err != nil || strings.Count(out.String(), "\n✓") != 91 || !strings.Contains(out.String(), "\nAll 91 went as expected, in ") {
+	if err != nil || strings.Count(out.String(), "\n✓") != 96 || !strings.Contains(out.String(), "\nAll 96 went as expected, in ") {
 		t.Errorf("%v\n%s", err, &out)
 	}
 }

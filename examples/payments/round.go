@@ -10,6 +10,7 @@ import (
 type scenario struct {
 	sent, expected string
 	run            func(*round) (happened string)
+	onlyHTTP       bool
 }
 
 // A result is what a scenario has led to.

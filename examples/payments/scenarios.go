@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // nine is the number of concurrent clients.
@@ -14,19 +15,20 @@ const nine = 9
 // scenarios returns the scenarios in their order. Expected statuses are those of HTTP.
 func scenarios() []scenario {
 	return []scenario{
-		{"9 transfers from alice, no wait", "1 done, 8 × 409 + Retry-After", oneRuns},
-		{"9 orders of ann, each waits", "9 done one by one, in order", inTurn},
-		{"9 orders of nine users", "9 done, all inside at once", inParallel},
-		{"100 alice→bob and 100 bob→alice", "200 done, balances right", bothWays},
-		{"9 payments of one key, 9 retries", "1 charge, 8 + 9 replays, all equal", oneCharge},
-		{"2 transfers, lock holder killed", "409, then done after 2 s (TTL)", afterCrash},
-		{"9 settlements, 3 permits", "9 done, at most 3 inside at once", inThrees},
-		{"9 reads of alice, 1 settlement", "10 done, 9 reads at once, then 1 write", readsThenWrite},
-		{"1 payment, client hangs up, 1 retry", "1 charge, 1 replay for the retry", hangsUp},
-		{"1 payment fails uncharged, 1 retry", "500, then done, 1 charge", failsAt("clearing")},
-		{"1 payment fails charged, 1 retry", "500, then unknown, 1 charge", failsAt("booking")},
-		{"1 payment during a deploy, 1 retry", "1 charge, 1 replay for the retry", isDeployed},
-		{"1 payment, Redis away, 2 retries", "1 charge, 2 replays", redisIsAway},
+		{"9 transfers from alice, no wait", "1 done, 8 × 409 + Retry-After", oneRuns, false},
+		{"9 orders of ann, each waits", "9 done one by one, in order", inTurn, false},
+		{"9 orders of nine users", "9 done, all inside at once", inParallel, false},
+		{"100 alice→bob and 100 bob→alice", "200 done, balances right", bothWays, false},
+		{"9 payments of one key, 9 retries", "1 charge, 8 + 9 replays, all equal", oneCharge, false},
+		{"2 transfers, lock holder killed", "409, then done after 2 s (TTL)", afterCrash, false},
+		{"9 settlements, 3 permits", "9 done, at most 3 inside at once", inThrees, false},
+		{"9 reads of alice, 1 settlement", "10 done, 9 reads at once, then 1 write", readsThenWrite, false},
+		{"1 payment, client hangs up, 1 retry", "1 charge, 1 replay for the retry", hangsUp, false},
+		{"1 payment fails uncharged, 1 retry", "500, then done, 1 charge", failsAt("clearing"), false},
+		{"1 payment fails charged, 1 retry", "500, then unknown, 1 charge", failsAt("booking"), false},
+		{"1 payment during a deploy, 1 retry", "1 charge, 1 replay for the retry", isDeployed, false},
+		{"1 payment, Redis away, 2 retries", "1 charge, 2 replays", redisIsAway, false},
+		{"1 payout, 1 retry, 1 transfer", "202, 1 replay, 409 meanwhile, 1 charge", isLeftToAWorker, true},
 	}
 }
 
@@ -207,4 +209,19 @@ func redisIsAway(r *round) string {
 		return err.Error()
 	}
 	return fmt.Sprintf("%s, %d replays%s", got.charged(), got.replays, got.faults())
+}
+
+// isLeftToAWorker sends a payout, sends it again while the worker makes it, and sends a transfer meanwhile.
+func isLeftToAWorker(r *round) string {
+	paid := payment()
+	paid.do = "payouts"
+	accepted := r.ask(paid)
+	r.await(r.ctx, func(now counts) bool { return now.inside == 1 })
+	r.send(r.service, paid)
+	r.arrived(2)
+	meanwhile := r.ask(request{do: "transfer", user: "alice", transfer: transfer{"bob", 100}})
+	r.finish()
+	got := r.await(r.ctx, func(now counts) bool { return now.charges > 0 && now.inside == 0 })
+	status, _, _ := strings.Cut(accepted.content, " ")
+	return fmt.Sprintf("%s, %d replay%s, %s meanwhile, %s", status, got.replays, got.faults(), meanwhile.status, got.charged())
 }

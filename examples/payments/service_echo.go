@@ -35,6 +35,7 @@ func newEchoService(bank *bank, locks *core.Locker) http.Handler {
 	batch := echolock.Middleware(locks, jobs.Permits(3), wait)
 	user := echolock.Middleware(locks, self, wait)
 	once := echolock.Idempotent(locks, core.Join(self, echolock.IdempotencyKey()), wait)
+	paidOut := echolock.Middleware(locks, payer, core.WithFencing(true)) // its lease can be handed over
 
 	e := echo.New()
 	e.Use(middleware.Recover(), middleware.BodyLimit("64K"))
@@ -46,6 +47,8 @@ func newEchoService(bank *bank, locks *core.Locker) http.Handler {
 	account.POST("/settle", s.transfer, batch, inTurn)
 	// A program sends a payment again until it has an answer. A copy gets the first answer.
 	account.POST("/payments", s.transfer, once, alone)
+	// A worker makes a payout, under the same lock. The client has a 202 before.
+	account.POST("/payouts", s.payOut, once, paidOut)
 	account.POST("/orders", s.placeOrder, user)
 	return e
 }
@@ -81,6 +84,20 @@ func (s echoService) transfer(c echo.Context) error {
 func (s echoService) showAccount(c echo.Context) error {
 	cents, err := s.bank.show(c.Request().Context(), c.Param("id"))
 	return s.reply(c, echo.Map{"cents": cents}, err)
+}
+
+// payOut runs under the lock of the account, and hands it over.
+func (s echoService) payOut(c echo.Context) error {
+	var body transfer
+	if err := c.Echo().JSONSerializer.Deserialize(c, &body); err != nil {
+		return s.reply(c, nil, errInvalid)
+	}
+	location, err := s.bank.payOut(c.Request().Context(), c.Param("id"), body.Cents)
+	if err != nil {
+		return s.reply(c, nil, err)
+	}
+	c.Response().Header().Set("Location", location)
+	return c.NoContent(http.StatusAccepted)
 }
 
 // placeOrder runs under the lock of the user.

@@ -36,6 +36,7 @@ func newFiberService(bank *bank, locks *core.Locker) *fiber.App {
 	batch := fiberlock.Middleware(locks, jobs.Permits(3), wait)
 	user := fiberlock.Middleware(locks, self, wait)
 	once := fiberlock.Idempotent(locks, core.Join(self, fiberlock.IdempotencyKey()), wait)
+	paidOut := fiberlock.Middleware(locks, payer, core.WithFencing(true)) // its lease can be handed over
 
 	app := fiber.New(fiber.Config{BodyLimit: 64 << 10})
 	app.Use(fiberrecover.New())
@@ -48,6 +49,8 @@ func newFiberService(bank *bank, locks *core.Locker) *fiber.App {
 	account.Post("/settle", batch, inTurn, s.transfer)
 	// A program sends a payment again until it has an answer. A copy gets the first answer.
 	account.Post("/payments", once, alone, s.transfer)
+	// A worker makes a payout, under the same lock. The client has a 202 before.
+	account.Post("/payouts", once, paidOut, s.payOut)
 	account.Post("/orders", user, s.placeOrder)
 	return app
 }
@@ -81,6 +84,20 @@ func (s fiberService) transfer(c fiber.Ctx) error {
 func (s fiberService) showAccount(c fiber.Ctx) error {
 	cents, err := s.bank.show(c.Context(), c.Params("id"))
 	return s.reply(c, fiber.Map{"cents": cents}, err)
+}
+
+// payOut runs under the lock of the account, and hands it over.
+func (s fiberService) payOut(c fiber.Ctx) error {
+	var body transfer
+	if err := c.Bind().JSON(&body); err != nil {
+		return s.reply(c, nil, errInvalid)
+	}
+	location, err := s.bank.payOut(c.Context(), c.Params("id"), body.Cents)
+	if err != nil {
+		return s.reply(c, nil, err)
+	}
+	c.Set("Location", location)
+	return c.Status(fiber.StatusAccepted).Send(nil)
 }
 
 // placeOrder runs under the lock of the user.

@@ -34,6 +34,7 @@ func newGinService(bank *bank, locks *core.Locker) http.Handler {
 	batch := ginlock.Middleware(locks, jobs.Permits(3), wait)
 	user := ginlock.Middleware(locks, self, wait)
 	once := ginlock.Idempotent(locks, core.Join(self, ginlock.IdempotencyKey()), wait)
+	paidOut := ginlock.Middleware(locks, payer, core.WithFencing(true)) // its lease can be handed over
 
 	r := gin.New()
 	r.Use(gin.Recovery())
@@ -45,6 +46,8 @@ func newGinService(bank *bank, locks *core.Locker) http.Handler {
 	account.POST("/settle", batch, inTurn, s.transfer)
 	// A program sends a payment again until it has an answer. A copy gets the first answer.
 	account.POST("/payments", once, alone, s.transfer)
+	// A worker makes a payout, under the same lock. The client has a 202 before.
+	account.POST("/payouts", once, paidOut, s.payOut)
 	account.POST("/orders", user, s.placeOrder)
 	return r
 }
@@ -80,6 +83,22 @@ func (s ginService) transfer(c *gin.Context) {
 func (s ginService) showAccount(c *gin.Context) {
 	cents, err := s.bank.show(c.Request.Context(), c.Param("id"))
 	s.reply(c, gin.H{"cents": cents}, err)
+}
+
+// payOut runs under the lock of the account, and hands it over.
+func (s ginService) payOut(c *gin.Context) {
+	var body transfer
+	if err := c.ShouldBindJSON(&body); err != nil {
+		s.reply(c, nil, errInvalid)
+		return
+	}
+	location, err := s.bank.payOut(c.Request.Context(), c.Param("id"), body.Cents)
+	if err != nil {
+		s.reply(c, nil, err)
+		return
+	}
+	c.Header("Location", location)
+	c.Status(http.StatusAccepted)
 }
 
 // placeOrder runs under the lock of the user.

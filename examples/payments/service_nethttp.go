@@ -34,6 +34,7 @@ func newNetHTTPService(bank *bank, locks *core.Locker) http.Handler {
 	batch := nethttplock.Middleware(locks, jobs.Permits(3), wait)
 	user := nethttplock.Middleware(locks, self, wait)
 	once := nethttplock.Idempotent(locks, core.Join(self, nethttplock.IdempotencyKey()), wait)
+	paidOut := nethttplock.Middleware(locks, payer, core.WithFencing(true)) // its lease can be handed over
 
 	mux := http.NewServeMux()
 	mux.Handle("GET /accounts/{id}/balance", authenticate(reads(http.HandlerFunc(s.showAccount))))
@@ -43,6 +44,8 @@ func newNetHTTPService(bank *bank, locks *core.Locker) http.Handler {
 	mux.Handle("POST /accounts/{id}/settle", authenticate(batch(inTurn(http.HandlerFunc(s.transfer)))))
 	// A program sends a payment again until it has an answer. A copy gets the first answer.
 	mux.Handle("POST /accounts/{id}/payments", authenticate(once(alone(http.HandlerFunc(s.transfer)))))
+	// A worker makes a payout, under the same lock. The client has a 202 before.
+	mux.Handle("POST /accounts/{id}/payouts", authenticate(once(paidOut(http.HandlerFunc(s.payOut)))))
 	mux.Handle("POST /accounts/{id}/orders", authenticate(user(http.HandlerFunc(s.placeOrder))))
 	return mux
 }
@@ -83,6 +86,22 @@ func (s nethttpService) transfer(w http.ResponseWriter, r *http.Request) {
 func (s nethttpService) showAccount(w http.ResponseWriter, r *http.Request) {
 	cents, err := s.bank.show(r.Context(), r.PathValue("id"))
 	reply(w, map[string]any{"cents": cents}, err)
+}
+
+// payOut runs under the lock of the account, and hands it over.
+func (s nethttpService) payOut(w http.ResponseWriter, r *http.Request) {
+	var body transfer
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		reply(w, nil, errInvalid)
+		return
+	}
+	location, err := s.bank.payOut(r.Context(), r.PathValue("id"), body.Cents)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	w.Header().Set("Location", location)
+	w.WriteHeader(http.StatusAccepted)
 }
 
 // placeOrder runs under the lock of the user.

@@ -24,6 +24,7 @@ type framework struct {
 	serve func(*bank, *core.Locker) server
 	send  client
 	words *strings.Replacer // translates expected statuses of HTTP
+	rpc   bool              // calls methods, and has no payouts
 }
 
 // A server is an http.Server, a fiberServer or a grpcServer.
@@ -48,13 +49,14 @@ func frameworks() []framework {
 	toGRPC := strings.NewReplacer("Retry-After", "RetryInfo", "409", "ABORTED", "500", "INTERNAL")
 	onConnect := onHTTP("Connect", newConnectService)
 	onConnect.send, onConnect.words = sendConnect, strings.NewReplacer("409", "aborted", "500", "internal")
+	onConnect.rpc = true
 	return []framework{
 		onHTTP("net/http", newNetHTTPService),
 		onHTTP("Gin", newGinService),
 		onHTTP("Echo v4", newEchoService),
 		onHTTP("Echo v5", newEchov5Service),
-		{"Fiber", onFiber, sendHTTP, strings.NewReplacer()},
-		{"gRPC", onGRPC, sendGRPC, toGRPC},
+		{"Fiber", onFiber, sendHTTP, strings.NewReplacer(), false},
+		{"gRPC", onGRPC, sendGRPC, toGRPC, true},
 		onConnect,
 	}
 }
@@ -63,7 +65,7 @@ func onHTTP(name string, routes func(*bank, *core.Locker) http.Handler) framewor
 	serve := func(b *bank, l *core.Locker) server {
 		return &http.Server{Handler: routes(b, l), ReadHeaderTimeout: 5 * time.Second}
 	}
-	return framework{name, serve, sendHTTP, strings.NewReplacer()}
+	return framework{name, serve, sendHTTP, strings.NewReplacer(), false}
 }
 
 // A site is a bank on one framework, and what happens there.
@@ -81,7 +83,7 @@ type site struct {
 // newSite returns a site with its accounts, each with 100.00.
 func newSite(on framework, redisURL, prefix string) *site {
 	s := &site{framework: on, redisURL: redisURL, prefix: prefix, sealer: newSealer(), changed: sync.NewCond(new(sync.Mutex))}
-	s.bank = &bank{clearing: s.clearing, booked: s.booked, accounts: make(map[string]*atomic.Int64)}
+	s.bank = &bank{clearing: s.clearing, booked: s.booked, accounts: make(map[string]*atomic.Int64), jobs: make(chan []byte)}
 	names := []string{"alice", "bob", "carol", "dave"}
 	for n := range nine {
 		names = append(names, fmt.Sprint("payer-", n), fmt.Sprint("payee-", n))
@@ -135,12 +137,16 @@ func (s *site) start(ctx context.Context) (*instance, error) {
 	server := s.serve(s.bank, locks)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // clients notice if it ends early
+	working, ended := context.WithCancel(context.WithoutCancel(ctx))
+	serving.Go(func() { s.bank.work(working, locks) })
 	// First the server stops, so that no handler runs. Then Close completes what goes to Redis.
 	i.stop = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		defer serving.Wait()
-		return errors.Join(server.Shutdown(ctx), locks.Close(ctx), client.Close())
+		shut := server.Shutdown(ctx)
+		ended()
+		return errors.Join(shut, locks.Close(ctx), client.Close())
 	}
 	return i, nil
 }
