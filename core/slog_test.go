@@ -75,8 +75,8 @@ func TestSlogObserverLogsWhatAnOperatorChanges(t *testing.T) {
 	change := &core.Change{By: "ada", Why: "it hangs", Before: "unknown", After: "done"}
 	const attributes = ` by=ada why="it hangs" before=unknown after=done`
 	for want, event := range map[string]core.Event{
-		`msg="lock operator_resolved" idempotent=true` + attributes:       {Kind: core.OperatorResolved, Idempotent: true, Change: change},
-		`msg="lock operator_revoked" shared=true` + attributes:            {Kind: core.OperatorRevoked, Shared: true, Change: change},
+		`msg="lock operator_resolved" idempotent=true` + attributes: {Kind: core.OperatorResolved, Idempotent: true, Change: change},
+		`msg="lock operator_revoked" shared=true` + attributes:      {Kind: core.OperatorRevoked, Shared: true, Change: change},
 		`msg="lock operator_freed"` + attributes:                    {Kind: core.OperatorFreed, Change: change},
 		`msg="lock operator_freed" by="" why="" before="" after=""`: {Kind: core.OperatorFreed, Change: &core.Change{}},
 		`msg="lock operator_revoked not confirmed"` + attributes + ` error="reqlock: redis unavailable"`: {

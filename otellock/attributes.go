@@ -54,9 +54,9 @@ const (
 	causeMaxHold = "max_hold"
 	causeClosed  = "closed"
 
-	changeResolved   = "resolved"
-	changeRevoked    = "revoked"
-	changeFreed = "freed"
+	changeResolved = "resolved"
+	changeRevoked  = "revoked"
+	changeFreed    = "freed"
 )
 
 // commonOf returns the attributes that all metrics and spans of an event have.
