@@ -250,3 +250,38 @@ func TestHandoverWithoutReplyEndsTheLease(t *testing.T) {
 	proxy.Heal()
 	release(t, lock(t, locks, "k")) // long before the TTL and the grace end
 }
+
+// WithMaxHold counts from the acceptance.
+func TestMaxHoldCountsFromTheAcceptance(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, locks *core.Locker) {
+		lease := lock(t, locks, "k")
+		time.Sleep(50 * time.Second)
+		ticket, err := lease.Handover(t.Context(), time.Hour)
+		noError(t, err)
+		time.Sleep(50 * time.Minute)
+		got, err := locks.Accept(t.Context(), ticket)
+		noError(t, err)
+		time.Sleep(59 * time.Second)
+		noError(t, got.Context().Err())
+		time.Sleep(2 * time.Second)
+		wantError(t, context.Cause(got.Context()), core.ErrMaxHold)
+		wantError(t, errorOf(got.Handover(t.Context(), time.Minute)), core.ErrMaxHold)
+		wantError(t, got.Release(t.Context()), core.ErrMaxHold)
+	}, core.WithFencing(true), core.WithMaxHold(time.Minute))
+}
+
+// Close does not wait for a lease that was handed over, and the ticket outlives the Locker.
+func TestTicketOutlivesItsLocker(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	service := core.Must(core.New(rdb, withoutResend(core.WithFencing(true))...))
+	ticket, err := lock(t, service, "k").Handover(t.Context(), time.Minute)
+	noError(t, err)
+	noError(t, service.Close(t.Context()))
+	wantError(t, errorOf(service.Accept(t.Context(), ticket)), core.ErrClosed)
+	worker := newLocker(t, rdb, withoutResend(core.WithFencing(true))...)
+	lease, err := worker.Accept(t.Context(), ticket)
+	noError(t, err)
+	release(t, lease)
+}
