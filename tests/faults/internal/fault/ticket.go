@@ -92,7 +92,10 @@ func (s *System) handOver(key string, workers int) {
 		s.Errorf("%d workers have accepted one ticket", accepted)
 	}
 	s.sleep(grace + grace/5)
-	if _, err := locks.Accept(s.Context(), ticket); !errors.Is(err, core.ErrChanged) {
+	late, err := locks.Accept(s.Context(), ticket)
+	if !errors.Is(err, core.ErrChanged) {
 		s.Errorf("a ticket was accepted after its grace: %v", err)
+		s.sleep(s.TTL / 2)
 	}
+	_ = late.Release(s.Context())
 }
