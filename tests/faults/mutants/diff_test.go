@@ -1,7 +1,14 @@
 package main
 
 import (
-	"context"
+	"go/ast"
+	"go/build"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -31,9 +38,9 @@ func TestEachDiffFitsTheProduct(t *testing.T) {
 	if len(all) < 30 {
 		t.Errorf("there are only %d mutants", len(all))
 	}
+	compiler := newCompiler(t, tree)
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
 			if _, err := faultsOf(m); err != nil {
 				t.Error(err)
 			}
@@ -42,27 +49,61 @@ func TestEachDiffFitsTheProduct(t *testing.T) {
 					t.Errorf("no check is named %s", check)
 				}
 			}
-			compile(t, tree, m)
+			compiler.compile(t, m)
 		})
 	}
 }
 
-// compile compiles the packages that a mutant changes.
-func compile(t *testing.T, tree tree, m mutant) {
+// A compiler checks the types of packages of the product, like the one of Go, but without writing code.
+type compiler struct {
+	files   *token.FileSet
+	imports types.Importer
+}
+
+// newCompiler returns a compiler that has all that the product imports, as the go command has compiled it.
+func newCompiler(t *testing.T, tree tree) compiler {
 	t.Helper()
-	overlay, err := m.overlay(t.TempDir())
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
+	list.Dir = tree.product
+	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"build", "-overlay", overlay}
-	for file := range m.files {
-		if path.Ext(file) == ".go" {
-			args = append(args, filepath.Dir(file))
-		}
+	exported := make(map[string]string) // by path
+	for line := range strings.Lines(string(out)) {
+		name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		exported[name] = file
 	}
-	command := exec.CommandContext(context.WithoutCancel(t.Context()), "go", args...)
-	command.Dir = tree.product
-	if out, err := command.CombinedOutput(); len(args) > 3 && err != nil {
-		t.Errorf("%v\n%s", err, out)
+	files := token.NewFileSet()
+	return compiler{files, importer.ForCompiler(files, "gc", func(name string) (io.ReadCloser, error) { return os.Open(exported[name]) })}
+}
+
+// compile checks the packages that a mutant changes.
+func (c compiler) compile(t *testing.T, m mutant) {
+	t.Helper()
+	for file := range m.files {
+		if path.Ext(file) != ".go" {
+			continue
+		}
+		dir, err := build.ImportDir(filepath.Dir(file), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var parsed []*ast.File
+		for _, name := range dir.GoFiles {
+			name = filepath.Join(dir.Dir, name)
+			var source any
+			if text, changed := m.files[name]; changed {
+				source = text
+			}
+			one, err := parser.ParseFile(c.files, name, source, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed = append(parsed, one)
+		}
+		if _, err := (&types.Config{Importer: c.imports}).Check(dir.Name, c.files, parsed, nil); err != nil {
+			t.Error(err)
+		}
 	}
 }
