@@ -56,7 +56,7 @@ func newPlanted(t *testing.T) *planted {
 	}
 	p.observed = newObservedOn(t, p.client(redisPassword), "reqlock:",
 		core.WithLogger(logger), core.WithObserver(core.SlogObserver(logger)), core.WithObserver(p.see),
-		core.WithCaller(true), core.WithInstance(core.Instance{Service: "payments", Version: "1.0.0"}),
+		core.WithReference(func(context.Context) string { return reference }), core.WithCaller(true), core.WithInstance(core.Instance{Service: "payments", Version: "1.0.0"}),
 		core.WithObserver(func(core.Event) { panic(panicValue) }))
 	return p
 }
