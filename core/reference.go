@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/reqlock/reqlock/internal/engine"
 )
@@ -24,7 +25,7 @@ func (l *Locker) referenceOf(ctx context.Context) (reference string) {
 	reference = of(ctx)
 	switch {
 	case reference == "", engine.IsReference(reference):
-		return reference
+		return strings.Clone(reference) // Fiber uses the memory of its texts for the next request, too
 	case len(reference) > engine.MaxReference:
 		l.warnReference("long", fmt.Errorf("reqlock: WithReference: a reference of %d bytes is left out: return at most %d",
 			len(reference), engine.MaxReference))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
@@ -179,6 +180,22 @@ func TestRecordWithABadReferenceIsReadWithoutIt(t *testing.T) {
 			t.Errorf("%q", event.First)
 		}
 	}
+}
+
+// Texts of Fiber are memory that the next request of another client gets.
+func TestReferenceIsCopied(t *testing.T) {
+	t.Parallel()
+	header := []byte("first")
+	locks, events := observed(t, newEmbedded(t), core.WithReference(func(context.Context) string { return unsafe.String(&header[0], len(header)) }))
+	a, err := locks.Begin(t.Context(), "k", nil)
+	noError(t, err)
+	copy(header, "other")
+	_, err = locks.Begin(t.Context(), "k", nil)
+	wantError(t, err, core.ErrBusy)
+	if got := events.of(core.Refused)[0].First; got != "first" {
+		t.Errorf("the copy learns of %q", got)
+	}
+	noError(t, a.Commit(t.Context(), nil))
 }
 
 // A line of the log has the reference, quoted where it has to be.
