@@ -53,7 +53,7 @@ func AsOperator(ctx context.Context, by, why string) (context.Context, error) {
 	if err := checkOperatorText("the reason (why)", why); err != nil {
 		return nil, err
 	}
-	return context.WithValue(ctx, operatorKey{}, operator{by, why}), nil
+	return context.WithValue(ctx, operatorKey{}, operator{strings.Clone(by), strings.Clone(why)}), nil
 }
 
 // checkOperatorText returns an error for a text that does not fit into a line of a log.

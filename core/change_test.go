@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/reqlock/reqlock/core"
 )
@@ -104,6 +105,20 @@ func TestAResolveWithoutAReplyIsAnEvent(t *testing.T) {
 	if len(got) != 1 || !errors.Is(got[0].Err, core.ErrUnavailable) || got[0].Err.Error() != err.Error() ||
 		*got[0].Change != (core.Change{By: "ada", Why: "the provider says so", After: "no record"}) {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// An observer may keep a Change, but Fiber uses the memory of its texts again.
+func TestAsOperatorCopiesItsTexts(t *testing.T) {
+	t.Parallel()
+	locks, events := observed(t, newEmbedded(t), core.WithLogger(nil))
+	form := []byte("ada paid")
+	ctx, err := core.AsOperator(t.Context(), unsafe.String(&form[0], 3), unsafe.String(&form[4], 4))
+	noError(t, err)
+	noError(t, locks.Resolve(ctx, "k", core.Done(), interrupted(t, locks, "k")))
+	copy(form, "eve lied")
+	if got := events.of(core.OperatorResolved)[0].Change; got.By != "ada" || got.Why != "paid" {
+		t.Errorf("%+v", got)
 	}
 }
 
