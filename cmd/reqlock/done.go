@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"strconv"
 	"strings"
 
 	"github.com/reqlock/reqlock/core"
@@ -24,20 +25,27 @@ type doneView struct {
 }
 
 // A signature says who does something, and why.
-type signature struct{ by, why string }
+type signature struct {
+	by, why  string
+	isSigned bool // also by an empty name, which is refused
+}
 
 // add adds the flags.
 func (s *signature) add(f *flag.FlagSet) {
-	f.StringVar(&s.by, "by", "", "`WHO` does it, for the line that says what was done")
+	f.Func("by", "`WHO` does it, for the line that says what was done", func(by string) error {
+		s.by, s.isSigned = by, true
+		return nil
+	})
 	f.StringVar(&s.why, "why", "", "the `REASON`, for the same line; needs --by")
 }
 
 // sign returns the context of what is done.
 func (s *signature) sign(ctx context.Context) (context.Context, error) {
 	switch {
-	case s.by == "" && s.why == "":
+	case s.isSigned:
+	case s.why == "":
 		return ctx, nil
-	case s.by == "":
+	default:
 		return nil, misuse("--why needs --by")
 	}
 	signed, err := core.AsOperator(ctx, s.by, s.why)
@@ -78,7 +86,11 @@ func (c *call) printDone(v doneView, text string) error {
 		return c.printJSON(v)
 	}
 	if v.By != "" {
-		text += ", by " + quoted(v.By)
+		by := quoted(v.By)
+		if strings.ContainsAny(by, ":,") && by == v.By { // it looks like the rest of the line
+			by = strconv.Quote(by)
+		}
+		text += ", by " + by
 	}
 	if v.Why != "" {
 		text += ": " + quoted(v.Why)

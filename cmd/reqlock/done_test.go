@@ -43,12 +43,23 @@ func TestAChangeIsOneLine(t *testing.T) {
 	}
 }
 
+// The line says where the name ends.
+func TestANameThatLooksLikeAReasonIsQuoted(t *testing.T) {
+	t.Parallel()
+	_, rdb, o := start(t)
+	must(newLocker(t, rdb, core.WithTTL(time.Minute)).Lock(t.Context(), "k"))(t)
+	if got := o.run(t, "free", "k", "--by=ada: paid, by eve", "--why=it hangs").out; !strings.HasSuffix(got, `, by "ada: paid, by eve": it hangs`+"\n") {
+		t.Error(got)
+	}
+}
+
 // A name or a reason that could forge a line is refused before anything is done.
 func TestASignatureThatForgesALineIsRefused(t *testing.T) {
 	t.Parallel()
 	o := operator{url: "redis://127.0.0.1:1"} // no command is sent
 	for want, flags := range map[string][]string{
 		"--why needs --by":                        {"--why=x"},
+		"the name (by) is empty":                  {"--by="}, // as of a variable that is not set
 		"the name (by) has control characters":    {"--by=ada\nrevoked"},
 		"the reason (why) has control characters": {"--by=ada", "--why=a\x1b[1m"},
 		"the name (by) has more than 500 bytes":   {"--by=" + strings.Repeat("a", 501)},
