@@ -22,10 +22,15 @@ func (i *Inspector) observeEnded(ctx context.Context, kind core.EventKind, lock 
 }
 
 // observe calls the functions of WithObserver.
-func (i *Inspector) observe(e core.Event) {
-	for _, observe := range i.observers {
-		observe(e)
+func (i *Inspector) observe(e core.Event) { observeEach(i.observers, e) }
+
+// observeEach calls all observers, also if one of them panics.
+func observeEach(observers []func(core.Event), e core.Event) {
+	if len(observers) == 0 {
+		return
 	}
+	defer observeEach(observers[1:], e)
+	observers[0](e)
 }
 
 // describe says what the leases were.

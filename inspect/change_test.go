@@ -106,6 +106,22 @@ func TestEachChangeIsAnEvent(t *testing.T) {
 	}
 }
 
+// A panic of one observer reaches the caller after the other observers have the event.
+func TestAPanicOfAnObserverHidesNoChange(t *testing.T) {
+	t.Parallel()
+	rdb := start(t).Client(t)
+	stored := 0
+	i := must(inspect.New(rdb, inspect.WithObserver(func(core.Event) { panic("the disk is full") }), inspect.WithObserver(func(core.Event) { stored++ })))(t)
+	must(newLocker(t, rdb).Lock(t.Context(), "k"))(t)
+	lock := must(i.Lock(t.Context(), "k"))(t)
+	defer func() {
+		if caught := recover(); caught != "the disk is full" || stored != 1 {
+			t.Errorf("%v, %d events", caught, stored)
+		}
+	}()
+	_ = i.Revoke(t.Context(), lock)
+}
+
 // What an operator was refused is no event.
 func TestARefusedChangeIsNoEvent(t *testing.T) {
 	t.Parallel()

@@ -75,7 +75,7 @@ func WithRetention(d time.Duration) Option {
 // WithObserver adds a function that receives an event for each change that Revoke, FreeNow and Resolve make,
 // or perhaps make: see core.Change. If not set, each change is a line of slog.Default at INFO, as
 // core.SlogObserver logs it. The function runs on the goroutine of the call, which returns after it, so it may
-// store the event. Calls at once call it at once.
+// store the event. Calls at once call it at once. A panic of the function reaches the caller, after the change.
 func WithObserver(observe func(core.Event)) Option {
 	return func(s *settings) error {
 		if observe == nil {
