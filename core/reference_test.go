@@ -83,7 +83,7 @@ func testCopyLearnsFirstRequest(t *testing.T, servers *deployment) {
 
 	noError(t, beginFirst("{k}unknown").Unknown(t.Context(), errors.New("unknown")))
 	check(two, "{k}unknown", "f", core.ErrOutcomeUnknown)
-	record := read("{k}unknown", core.StateUnknown, first)
+	read("{k}unknown", core.StateUnknown, first)
 	again, err := one.With(core.WithRerunUnknown(true)).Begin(withReference(t.Context(), "again"), "{k}unknown", []byte("f"))
 	noError(t, err)
 	read("{k}unknown", core.StateRunning, "again")
@@ -91,7 +91,7 @@ func testCopyLearnsFirstRequest(t *testing.T, servers *deployment) {
 	read("{k}unknown", core.StateUnknown, "") // it is about the attempt before that one
 
 	noError(t, beginFirst("{k}resolved").Unknown(t.Context(), nil))
-	record = read("{k}resolved", core.StateUnknown, first)
+	record := read("{k}resolved", core.StateUnknown, first)
 	noError(t, two.Resolve(t.Context(), "{k}resolved", core.Done(), record.Attempt))
 	read("{k}resolved", core.StateDone, first)
 
