@@ -13,10 +13,11 @@ import (
 //	core.WithReference(otellock.Reference) // the trace and the span of the first request
 //	core.WithReference(func(ctx context.Context) string { return middleware.GetReqID(ctx) }) // of chi
 //
-// of gets the context that was given to Begin; a middleware gives that of its request. It is called for
-// each request, also for a copy, and must be safe for concurrent use. It returns at most 64 bytes of
-// printable ASCII, or "" for none. Any other text, and a panic, count as "", and the observers get one
-// Warned event for each of these mistakes: the request runs.
+// of gets the context that was given to Begin; a middleware gives that of its request, as c.Request.Context()
+// of Gin or c.Context() of Fiber, which has no value of c.Set or c.Locals. It is called for each request, also
+// for a copy, and must be safe for concurrent use. It returns at most 64 bytes of printable ASCII, or "" for
+// none. Any other text, and a panic, count as "", and the observers get one Warned event for each of these
+// mistakes: the request runs.
 //
 // The reference is stored as it is, also with WithSealer, and it is in logs: it must be no secret. A
 // process without the option reads what other processes have noted. If a request runs again after an attempt
