@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -159,19 +160,23 @@ func TestErrorOfAnotherPackageIsAWarning(t *testing.T) {
 	}
 }
 
-// A lock middleware inside another one with the same key is a warning, once, and one with another key or
-// for another request is none.
+// A lock middleware inside another one with the same key is a warning, once. One with another key is
+// none, and neither is one for another request under the first lock: of a batch, or routed again.
 func TestLockTwiceIsAWarning(t *testing.T) {
 	t.Parallel()
+	query := core.KeyOf(func(r *http.Request) (string, error) { return "q" + r.URL.RawQuery, nil })
 	for name, inner := range map[string]struct {
-		key  core.Key[*http.Request]
-		opts []core.Option
-		want int
+		key    core.Key[*http.Request]
+		opts   []core.Option
+		target string
+		want   int
 	}{
-		"the same key":                    {key: ofHeader, want: 1},
-		"the same key with other options": {ofHeader, []core.Option{core.WithWait(time.Second)}, 1},
-		"another key":                     {ofHeader.Named("inner"), nil, 0},
-		"another key with the same value": {core.KeyOf(func(*http.Request) (string, error) { return "k", nil }), nil, 0},
+		"the same key":                    {ofHeader, nil, "/payments", 1},
+		"the same key with other options": {ofHeader, []core.Option{core.WithWait(time.Second)}, "/payments", 1},
+		"another key":                     {ofHeader.Named("inner"), nil, "/payments", 0},
+		"another key with the same value": {core.KeyOf(func(*http.Request) (string, error) { return "k", nil }), nil, "/payments", 0},
+		"another request":                 {ofHeader, nil, "/orders", 0},
+		"more locks than the outer one":   {core.All(ofHeader, query), nil, "/payments?1", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,17 +186,25 @@ func TestLockTwiceIsAWarning(t *testing.T) {
 					warned = append(warned, e.Err.Error())
 				}
 			}))
-			outer := Must(NewLock(self, "Middleware", locks.Locker, ofHeader, nil))
+			outerKey := ofHeader
+			if inner.key.String() == core.All(ofHeader, query).String() {
+				outerKey = inner.key
+			}
+			outer := Must(NewLock(self, "Middleware", locks.Locker, outerKey, nil))
 			second := Must(NewLock(self, "Middleware", locks.Locker, inner.key, inner.opts))
 			for range 2 {
-				first, err := outer.Enter(t.Context(), payment(t, "k", ""))
+				r := payment(t, "k", "")
+				first, err := outer.Enter(r.Context(), r)
 				if err != nil {
 					t.Fatal(err)
 				}
-				entry, err := second.Enter(first.Context(), payment(t, "k", ""))
+				r = first.Request(r)
+				r.URL = Must(url.Parse(inner.target))
+				entry, err := second.Enter(r.Context(), r)
 				if err != nil {
 					t.Fatal(err)
 				}
+				entry.Request(r)
 				entry.Leave()
 				first.Leave()
 			}

@@ -59,10 +59,14 @@ func TestRouteGroupAndEngine(t *testing.T) {
 	}
 }
 
-// A request that is routed again keeps its lock.
+// A request that is routed again keeps its lock, which is no mistake.
 func TestHandleContext(t *testing.T) {
 	t.Parallel()
-	locks := locktest.New(t)
+	locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Warned {
+			t.Error(e.Err)
+		}
+	}))
 	r := gin.New()
 	lock := ginlock.Middleware(locks.Locker, literal)
 	r.GET("/old", lock, func(c *gin.Context) {
