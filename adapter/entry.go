@@ -34,7 +34,7 @@ type Entry struct {
 // Context returns the context of the request behind the middleware, with its lease.
 func (e Entry) Context() context.Context { return e.ctx }
 
-// Request returns a request with that context. A request of which the server may still have to read
+// Request returns a request with that context. Call it once. A request of which the server may still have to read
 // the body is checked: if the wait of the middleware is not shorter than the ReadTimeout of the
 // server, the observers get one core.Warned event.
 func (e Entry) Request(r *http.Request) *http.Request {
@@ -43,6 +43,9 @@ func (e Entry) Request(r *http.Request) *http.Request {
 	}
 	if e.wait != nil {
 		e.wait.checkBody(r)
+	}
+	if e.held != nil {
+		e.mistakes.checkTwice(e.held, r.URL.Path)
 	}
 	return r.WithContext(e.ctx)
 }

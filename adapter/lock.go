@@ -64,9 +64,9 @@ func (m *Lock[R]) Locker() *core.Locker { return m.locker }
 //
 // The observers get core.Warned events, each once, of a wait that is longer than the WriteTimeout of
 // the http.Server, and of a mistake of the program that refuses requests: a route that lacks the
-// parameter of a PathKey, a key that no client sends and that is empty, or another middleware outside
-// with the same key. Entry.Refuse and the like
-// send those of a key that fails, because the program may have another answer for it.
+// parameter of a PathKey, or a key that no client sends and that is empty. Entry.Refuse and the like
+// send those of a key that fails, because the program may have another answer for it. Entry.Request, and
+// Enter for an RPC, send one of another middleware outside with the same key.
 func (m *Lock[R]) Enter(ctx context.Context, r R) (Entry, error) {
 	entry, _, err := m.EnterUnless(ctx, r, nil)
 	return entry, err
@@ -88,7 +88,9 @@ func (m *Lock[R]) EnterUnless(ctx context.Context, r R, drop *bool) (entry Entry
 		entry.pass.leave()
 		return Entry{}, false, nil
 	default:
-		m.mistakes.checkTwice(entry.held)
+		if m.isRPC {
+			m.mistakes.checkTwice(entry.held, "")
+		}
 		entry.pass.run()
 	}
 	return entry, true, err

@@ -150,9 +150,10 @@ func (c *mistakeCheck) checkNested(a *core.Attempt, name string) {
 	}
 }
 
-// checkTwice warns if a middleware outside with the same key has taken the locks.
-func (c *mistakeCheck) checkTwice(held bridge.Held) {
-	if bridge.IsTwice(held, c.locker) {
+// checkTwice warns if a middleware outside with the same key has taken the locks for the request with the
+// target.
+func (c *mistakeCheck) checkTwice(held bridge.Held, target string) {
+	if bridge.IsTwice(held, c.locker, target) {
 		c.warn(lockedTwice{bridge.SettingsOf(c.locker).Key})
 	}
 }

@@ -114,6 +114,18 @@ type locksOfRequest LeaseSet
 // Release releases the locks.
 func (s *locksOfRequest) Release() { _ = (*LeaseSet)(s).end() }
 
+// isTwice reports whether a middleware with the same key has taken all of the locks for the same request.
+func (s *locksOfRequest) isTwice(l *Locker, target string) bool {
+	isOther := func(lease *Lease) bool {
+		return lease.nested == nil || lease.target != target || lease.locker.settings.requests.Key != l.settings.requests.Key
+	}
+	isTwice := !slices.ContainsFunc(s.taken, isOther)
+	for _, lease := range s.taken {
+		lease.target = target
+	}
+	return isTwice
+}
+
 // noLocks are the locks of a request that has none.
 type noLocks struct{}
 

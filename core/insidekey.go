@@ -23,9 +23,9 @@ func init() { //nolint:gochecknoinits // see package bridge
 		}
 		return key.(insideKey).bind(locks)
 	}
-	bridge.IsTwice = func(held bridge.Held, l any) bool {
+	bridge.IsTwice = func(held bridge.Held, l any, target string) bool {
 		locks, _ := held.(*locksOfRequest)
-		return locks != nil && locks.taken[0].nested != nil && locks.taken[0].locker.settings.requests.Key == l.(*Locker).settings.requests.Key
+		return locks != nil && locks.isTwice(l.(*Locker), target)
 	}
 	bridge.DescribeError = func(err error, call, part string) error {
 		return asKeyError(described(err, &bridge.About{Call: call, Part: part}))

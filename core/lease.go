@@ -22,6 +22,7 @@ type Lease struct {
 	// attempt is the attempt that holds the lock and releases it; nil for a plain lock.
 	attempt *Attempt
 	parent  *Lease // the lease in the context from which this one is derived; nil if none
+	target  string // of the HTTP request of a middleware: see bridge.IsTwice
 }
 
 // Key returns the key of the lock, without the prefix. The key of an Attempt's lock is "i:"
@@ -206,7 +207,7 @@ func (l *Lease) nest(ctx context.Context, inner *Lease) bool {
 	if nested == nil {
 		return false
 	}
-	inner.locker, inner.key, inner.hold, inner.nested = l.locker, l.key, l.hold, nested
+	inner.locker, inner.key, inner.hold, inner.nested, inner.target = l.locker, l.key, l.hold, nested, l.target
 	inner.parent, _ = leaseOf(ctx)
 	inner.ctx = leaseContext{nested.Context(), inner}
 	return true

@@ -100,7 +100,7 @@ func listInOrder(s *LeaseSet, keys []lockKey) {
 // leases are derived from each other, in the order of taken.
 func (s *LeaseSet) lead(main *Lease) {
 	if innermost := s.taken[len(s.taken)-1]; innermost != main {
-		again := &Lease{locker: main.locker, key: main.key, hold: main.hold, nested: main.nested, parent: innermost}
+		again := &Lease{locker: main.locker, key: main.key, hold: main.hold, nested: main.nested, parent: innermost, target: main.target}
 		again.ctx = leaseContext{main.Context(), again}
 		for i, lease := range s.named {
 			if lease == main {

@@ -79,8 +79,9 @@ var (
 	// to the observers.
 	Bind func(locker, key any, idempotent bool) (bound any)
 	// IsTwice reports whether Held are locks that a middleware outside with the same key has taken for
-	// the request. l is the *core.Locker of the Bound.
-	IsTwice func(held Held, l any) bool
+	// the request with this target. l is the *core.Locker of the Bound. The target of another request
+	// under the locks differs, as of a batch, or of one that is routed again. It is "" for an RPC.
+	IsTwice func(held Held, l any, target string) bool
 	// DescribeError returns the error of reading a request as that of a key with this description.
 	DescribeError func(err error, call, part string) error
 	// DescriptionOf returns the call and the part of core.Key.Describe in the error of a key. The call
