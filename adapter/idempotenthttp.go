@@ -81,6 +81,7 @@ func (m *IdempotentHTTP[R]) Begin(ctx context.Context, r R) (Entry, *Exchange, e
 	x, err := m.begin(entry.ctx, r) //nolint:contextcheck // derived from ctx
 	if err != nil && !errors.Is(err, core.ErrSkip) {
 		entry.pass.refuseBecauseOf(err)
+		entry.mistakes = m.mistakes.unlessEnded(ctx, err)
 		return entry, nil, err
 	}
 	entry.pass.run()

@@ -80,6 +80,7 @@ func (m *IdempotentRPC[R]) Begin(ctx context.Context, r R) (Entry, *RPCExchange[
 			entry.Returned()
 		}
 		entry.pass.refuseBecauseOf(err)
+		entry.mistakes = m.mistakes.unlessEnded(ctx, err)
 		return entry, nil, err
 	}
 	entry.pass.run()

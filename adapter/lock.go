@@ -82,7 +82,7 @@ func (m *Lock[R]) EnterUnless(ctx context.Context, r R, drop *bool) (entry Entry
 	switch {
 	case err != nil:
 		m.mistakes.check(err)
-		entry.held = nil
+		entry.held, entry.mistakes = nil, m.mistakes.unlessEnded(ctx, err)
 		entry.pass.refuseBecauseOf(err)
 	case entry.held == nil:
 		entry.pass.leave()

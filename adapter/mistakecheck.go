@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 
@@ -116,6 +117,14 @@ func (c *mistakeCheck) check(err error) {
 	if found := mistakeIn(err); found != nil && (c.isRPC || !errors.Is(err, kind.ErrEmpty)) {
 		c.warn(found)
 	}
+}
+
+// unlessEnded returns the check, or nil if a request is refused because its context has ended.
+func (c *mistakeCheck) unlessEnded(ctx context.Context, err error) *mistakeCheck {
+	if kind.IsEndOf(ctx, err) {
+		return nil
+	}
+	return c
 }
 
 // refuses warns if the middleware answers a request for which a function of the program has returned an

@@ -1,7 +1,9 @@
 package adapter
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -114,6 +116,46 @@ func TestAnswerOfAnErrorHandlerIsNoMistake(t *testing.T) {
 	guard := entry.Guard(httptest.NewRecorder(), err)
 	guard.WriteHeader(http.StatusUnauthorized)
 	guard.Finish()
+}
+
+// The end of a request's context is no mistake, and may be the error of its key, or be given to
+// WriteError by its handler.
+func TestEndOfARequestIsNoMistake(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Warned {
+			t.Error(e.Err)
+		}
+	}))
+	late := errors.New("too late")
+	for name, cause := range map[string]error{"canceled": nil, "a deadline": context.DeadlineExceeded, "an own cause": late} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		key := core.KeyOf(func(r *http.Request) (string, error) {
+			cancel(cause)
+			return "", fmt.Errorf("query: %w", context.Cause(r.Context()))
+		})
+		r := payment(t, name, "").WithContext(ctx)
+		lock := Must(NewLock(self, "Middleware", locks.Locker, key, nil))
+		entry, err := lock.Enter(ctx, r)
+		entry.Refuse(httptest.NewRecorder(), err)
+		entry.Leave()
+		entry, err = lock.Enter(ctx, r)
+		entry.Guard(httptest.NewRecorder(), err).Finish()
+		entry.Leave()
+		once := Must(newIdempotent(locks.Locker, key, nil))
+		entry, _, err = once.Begin(ctx, r)
+		entry.Refuse(httptest.NewRecorder(), err)
+		entry.Leave()
+
+		ctx, cancel = context.WithCancelCause(t.Context())
+		entry, err = Must(NewLock(self, "Middleware", locks.Locker, ofHeader, nil)).Enter(ctx, r.WithContext(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel(cause)
+		WriteRefusal(httptest.NewRecorder(), InContext(entry.Context(), context.Cause(entry.Context())))
+		entry.Leave()
+	}
 }
 
 // An error that is not one of reqlock is answered with 500, and is a warning, once: from a handler under

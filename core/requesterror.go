@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/reqlock/reqlock/internal/bridge"
+	"github.com/reqlock/reqlock/internal/kind"
 )
 
 // A requestError is the error of a request with what RefusalOf needs of its middleware. It has the text
@@ -39,13 +40,13 @@ func (l *Locker) withRequests(e *Error) *Error {
 }
 
 // inContext adds the settings of the Locker whose lease ctx has to an error that has none. It warns of an
-// error that RefusalOf does not know.
+// error that RefusalOf does not know, unless it says that ctx has ended.
 func inContext(ctx context.Context, err error) error {
 	lease, _ := LeaseFromContext(ctx)
 	if lease == nil || err != nil && requestsOf(err) != nil {
 		return err
 	}
-	if _, known := RefusalOf(err); !known {
+	if _, known := RefusalOf(err); !known && !kind.IsEndOf(ctx, err) {
 		lease.locker.warnForeign()
 	}
 	return lease.locker.ofRequest(err, false)
