@@ -96,6 +96,10 @@ func TestSecondLockerOfAClientWarns(t *testing.T) {
 				defer o.end(o.open(o.rdb).With(WithFencing(true)))
 			}
 		}, 1},
+		"others after the warning": {func(o *opener) {
+			o.end(o.open(o.rdb), o.open(o.rdb))
+			o.end(o.open(o.rdb), o.open(o.rdb))
+		}, 1},
 		"another prefix, and a closed one": {func(o *opener) {
 			first, other := o.open(o.rdb), o.open(o.rdb, WithPrefix("other:"))
 			o.end(first, o.open(o.rdb, WithPrefix("third:")))
