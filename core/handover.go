@@ -2,13 +2,12 @@ package core
 
 import (
 	"context"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/engine"
-	"github.com/reqlock/reqlock/internal/redis/redisstore"
 )
 
 // Handover ends the lease, and returns a ticket with which one other process takes it over:
@@ -44,9 +43,7 @@ func (l *Lease) Handover(ctx context.Context, grace time.Duration) (Ticket, erro
 	}
 	ctx = orBackground(ctx)
 	parts := ticketParts{key: l.key}
-	if _, err := hex.Decode(parts.process[:], []byte(redisstore.NewProcess())); err != nil {
-		return Ticket{}, err
-	}
+	_, _ = rand.Read(parts.secret[:]) // it never fails
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrHandedOver) {
 		return Ticket{}, ctx.Err()
 	}

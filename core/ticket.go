@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -25,15 +26,20 @@ type Ticket struct {
 
 // ticketParts are what a Ticket says.
 type ticketParts struct {
-	process [16]byte // a process id, as the first part of the token
-	key     string
+	secret [16]byte
+	key    string
 }
 
 // ticketMark begins the text of a ticket, with its version.
 const ticketMark = "reqlock-ticket-1."
 
-// token returns the token that the key holds until the ticket is accepted.
-func (p *ticketParts) token() string { return engine.NewTicket(hex.EncodeToString(p.process[:])) }
+// token returns the token that the key holds until the ticket is accepted. It has a digest as its
+// process id: lines of the log and package inspect show the ids of processes. So no reader of an id can
+// make a ticket of it, neither for a key that waits for a ticket nor for one that a process holds.
+func (p *ticketParts) token() string {
+	digest := sha256.Sum256(append(p.secret[:], p.key...))
+	return engine.NewTicket(hex.EncodeToString(digest[:len(p.secret)]))
+}
 
 // IsZero reports whether the ticket is the zero Ticket, which no process can accept.
 func (t Ticket) IsZero() bool { return t.parts == nil }
@@ -48,8 +54,7 @@ func (t Ticket) MarshalText() ([]byte, error) {
 		return nil, nil
 	}
 	parts := t.parts()
-	secret := append(parts.process[:], parts.key...)
-	return base64.RawURLEncoding.AppendEncode([]byte(ticketMark), secret), nil
+	return base64.RawURLEncoding.AppendEncode([]byte(ticketMark), append(parts.secret[:], parts.key...)), nil
 }
 
 // UnmarshalText reads the result of MarshalText. It returns an error for any other text.
@@ -59,9 +64,10 @@ func (t *Ticket) UnmarshalText(text []byte) error {
 		return nil
 	}
 	encoded, isTicket := bytes.CutPrefix(text, []byte(ticketMark))
-	secret, err := base64.RawURLEncoding.Strict().AppendDecode(nil, encoded)
-	if parts := (ticketParts{}); isTicket && err == nil && len(secret) > len(parts.process) {
-		parts.key = string(secret[copy(parts.process[:], secret):])
+	said, err := base64.RawURLEncoding.Strict().AppendDecode(nil, encoded)
+	isWrapped := bytes.ContainsAny(encoded, "\r\n") // package base64 ignores them
+	if parts := (ticketParts{}); isTicket && !isWrapped && err == nil && len(said) > len(parts.secret) {
+		parts.key = string(said[copy(parts.secret[:], said):])
 		*t = newTicket(parts)
 		return nil
 	}

@@ -3,7 +3,9 @@ package core_test
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -73,7 +75,7 @@ func TestTicketMarshals(t *testing.T) {
 	}
 	good := "reqlock-ticket-1." + base64.RawURLEncoding.EncodeToString(append(make([]byte, 16), 'k'))
 	for _, bad := range []string{
-		"no ticket", good[1:], strings.Replace(good, "-1.", "-2.", 1), good + "=", good + "!", good[:len(good)-1] + "_",
+		"no ticket", good[1:], strings.Replace(good, "-1.", "-2.", 1), good + "=", good + "!", good + "\n", good[:len(good)-1] + "_",
 		"reqlock-ticket-1." + base64.RawURLEncoding.EncodeToString(make([]byte, 16)), "reqlock-ticket-1.",
 	} {
 		var ticket core.Ticket
@@ -86,4 +88,55 @@ func TestTicketMarshals(t *testing.T) {
 	long := "reqlock-ticket-1." + base64.RawURLEncoding.EncodeToString(make([]byte, 16+4097))
 	noError(t, json.Unmarshal([]byte(`"`+long+`"`), &ticket))
 	wantError(t, errorOf(locks.Accept(t.Context(), ticket)), core.ErrInvalidKey)
+}
+
+// The id of a process is no secret, and neither is that of a lease that waits for a ticket.
+func TestNoTicketIsMadeOfAnID(t *testing.T) {
+	t.Parallel()
+	rdb := newEmbedded(t)
+	locks := newLocker(t, rdb, withoutResend(core.WithFencing(true))...)
+	held := lock(t, locks, "held")
+	ticket, err := lock(t, locks, "waiting").Handover(t.Context(), time.Minute)
+	noError(t, err)
+	for _, key := range []string{"held", "waiting"} {
+		id, number, _ := strings.Cut(rdb.Get(t.Context(), "reqlock:"+key).Val(), ":")
+		secret, err := hex.DecodeString(id)
+		if err != nil || number != "1" {
+			t.Fatalf("%v, lease %s", err, number)
+		}
+		var made core.Ticket
+		noError(t, made.UnmarshalText([]byte("reqlock-ticket-1."+base64.RawURLEncoding.EncodeToString(append(secret, key...)))))
+		if _, err := locks.Accept(t.Context(), made); !errors.Is(err, core.ErrChanged) {
+			t.Errorf("a ticket made of the id of the lease of %q: %v", key, err)
+		}
+	}
+	got, err := locks.Accept(t.Context(), ticket)
+	noError(t, err)
+	release(t, got)
+	release(t, held)
+}
+
+// A text from a job store is a ticket with exactly this text, or an error.
+func FuzzTicketTexts(f *testing.F) {
+	for _, seed := range []string{
+		"", "reqlock-ticket-1.", "reqlock-ticket-1.AAAAAAAAAAAAAAAAAAAAAGs", "reqlock-ticket-2.AAAAAAAAAAAAAAAAAAAAAGs",
+		"reqlock-ticket-1.AAAAAAAAAAAAAAAAAAAAAGs=", "reqlock-ticket-1.AAAAAAAAAAAAAAAA\nAAAAAGs", "reqlock-ticket-1.AAAAAAAAAAAAAAAAAAAAAGt",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var ticket core.Ticket
+		if err := ticket.UnmarshalText(text); err != nil {
+			if !ticket.IsZero() || len(text) > 20 && strings.Contains(err.Error(), string(text)) {
+				t.Errorf("%q: %v", text, err)
+			}
+			return
+		}
+		if again, err := ticket.MarshalText(); err != nil || !bytes.Equal(again, text) || ticket.IsZero() != (len(text) == 0) {
+			t.Errorf("%q has become %q, %v", text, again, err)
+		}
+		if printed := fmt.Sprint(ticket); len(printed) > 64 {
+			t.Errorf("%q prints as %q", text, printed)
+		}
+	})
 }
