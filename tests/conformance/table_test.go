@@ -39,6 +39,7 @@ func table() []testCase {
 		eventCases(),
 		sharedCases(),
 		detachCases(),
+		handoverCases(),
 	)
 }
 
@@ -124,6 +125,7 @@ func scenarios() []testCase {
 		faultScenarios(),
 		eventScenarios(),
 		referenceScenarios(),
+		handoverScenarios(),
 	)
 }
 
