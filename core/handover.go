@@ -33,7 +33,8 @@ import (
 // number. A nil ctx is the background context.
 //
 // The next holder has a higher fencing number. Only a resource that checks it is safe from late writes
-// of this one: see WithFencing.
+// of this one: see WithFencing. WithMinHold ends with the lease: that of the Locker which accepts the
+// ticket counts from then.
 func (l *Lease) Handover(ctx context.Context, grace time.Duration) (Ticket, error) {
 	if l == nil {
 		return Ticket{}, ErrNoLease
@@ -44,7 +45,7 @@ func (l *Lease) Handover(ctx context.Context, grace time.Duration) (Ticket, erro
 	ctx = orBackground(ctx)
 	parts := ticketParts{key: l.key}
 	_, _ = rand.Read(parts.secret[:]) // it never fails
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrHandedOver) {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrHandedOver) && l.hold.EndedBy() == engine.NotLost {
 		return Ticket{}, ctx.Err()
 	}
 	loss, err := l.hold.Handover(ctx, parts.token(), grace)
@@ -84,8 +85,9 @@ func (l *Lease) checkHandover(grace time.Duration) error {
 //
 // A ticket is good for one lease. The error is an *Error of the kind ErrChanged if the key does not
 // wait for the ticket any more: it was accepted before, its grace is over, an operator has ended it,
-// Redis has lost it, or it is of another Redis or prefix. Nothing has changed then, and no later call
-// succeeds. A caller that still has to do the work takes the lock by Lock.
+// Redis has lost it, or it is of another Redis or prefix. It may have been accepted by this call, if the
+// replies came after the end of the new lease. The caller has no lease then, and no later call succeeds.
+// A caller that still has to do the work takes the lock by Lock.
 //
 // Accept waits for no other holder. If Redis does not reply, it tries again until ctx ends or the wait
 // of WithWait is over, as Lock does, and finds what it has done before. If it gives up, the error is

@@ -267,6 +267,7 @@ func TestMaxHoldCountsFromTheAcceptance(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		wantError(t, context.Cause(got.Context()), core.ErrMaxHold)
 		wantError(t, errorOf(got.Handover(t.Context(), time.Minute)), core.ErrMaxHold)
+		wantError(t, errorOf(got.Handover(got.Context(), time.Minute)), core.ErrMaxHold) // not that its context has ended
 		wantError(t, got.Release(t.Context()), core.ErrMaxHold)
 	}, core.WithFencing(true), core.WithMaxHold(time.Minute))
 }
