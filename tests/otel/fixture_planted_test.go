@@ -39,6 +39,7 @@ type planted struct {
 	held   chan struct{} // the handler of /hold sends to it
 	hold   chan struct{} // and then runs until it is closed
 	token  string
+	ticket string
 }
 
 func newPlanted(t *testing.T) *planted {

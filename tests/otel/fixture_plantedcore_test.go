@@ -3,12 +3,15 @@ package oteltest
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/inspect"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -60,6 +63,33 @@ func (p *planted) useLeases() {
 	p.must(p.admin.Del(ctx, "reqlock:"+lockKey).Err())
 	p.refused(lease.Release(ctx), core.ErrLost)
 	p.must(set.Release(ctx), reader.Release(ctx))
+	p.handOver(locks)
+}
+
+// handOver hands a lease over, and looks at the key meanwhile.
+func (p *planted) handOver(locks *core.Locker) {
+	ctx := p.Context()
+	lease, err := locks.Lock(ctx, lockKey)
+	p.must(err)
+	ticket, err := lease.Handover(ctx, time.Minute)
+	p.must(err)
+	text, err := ticket.MarshalText()
+	p.must(err)
+	_, encoded, _ := strings.Cut(string(text), ".")
+	decoded, err := base64.RawURLEncoding.DecodeString(encoded)
+	p.must(err)
+	p.ticket = strings.TrimSuffix(string(decoded), lockKey)
+	p.add(inPrinted, fmt.Sprintf("%v %+v %#v %s", ticket, ticket, ticket, &ticket)) // as JSON it is itself
+	i, err := inspect.New(p.admin)
+	p.must(err)
+	seen, err := i.Lock(ctx, lockKey)
+	p.must(err)
+	p.print(seen)
+	p.dump(p.T, p.admin)
+	lease, err = locks.Accept(ctx, ticket)
+	p.must(err)
+	p.refused(errorOf(locks.Accept(ctx, ticket)), core.ErrChanged)
+	p.must(lease.Release(ctx))
 }
 
 // useAttempts runs an attempt, and has one whose outcome an operator resolves.

@@ -31,8 +31,9 @@ const (
 	operatorReason = "reason-the-charge-is-at-the-bank"
 )
 
-// secrets are all secrets, with where docs/security.md says that they are. token is that of a lease.
-func secrets(token string) []secret {
+// secrets are all secrets, with where docs/security.md says that they are. token is that of a lease, and ticket
+// is what is secret of a ticket.
+func secrets(token, ticket string) []secret {
 	return []secret{
 		{"the key of a lock", lockKey, []place{inNames, onWire, inNested}},
 		{"the key under HMAC", hiddenKey, nil},
@@ -52,6 +53,7 @@ func secrets(token string) []secret {
 		{"the key of the Sealer", sealKey, nil},
 		{"the password of the Redis user", redisPassword, []place{onWire}}, // without TLS
 		{"the token of a lease", token, []place{inValues, onWire}},
+		{"the secret of a ticket", ticket, nil}, // Redis has its digest
 		{"the value of a panic", panicValue, []place{inServer}},
 		{"a key that is refused", malformedKey, nil},
 		{"the reference of a request", reference, []place{inValues, onWire, inLog, inSpans, inErrors, inPrinted, inNested}},
@@ -59,7 +61,7 @@ func secrets(token string) []secret {
 	}
 }
 
-// These secrets pass through a service, with all that happens to requests and leases. Each is searched in all
+// The secrets pass through a service, with all that happens to requests and leases. Each is searched in all
 // that leaves the process. It must be found where it may be, too: otherwise the search is blind.
 func TestSecretsStayWhereTheyMayBe(t *testing.T) {
 	t.Parallel()
@@ -73,8 +75,8 @@ func TestSecretsStayWhereTheyMayBe(t *testing.T) {
 	p.dump(t, p.admin)
 	p.endServer()
 	p.export()
-	all := secrets(p.token)
-	if len(all) != 22 {
+	all := secrets(p.token, p.ticket)
+	if len(all) != 23 {
 		t.Errorf("%d secrets", len(all))
 	}
 	for _, found := range p.findings(all) {
