@@ -21,7 +21,7 @@ const (
 	// OutcomeKey is how a request for a lock ended: "acquired", "replayed", or the code of
 	// core.RefusalOf.
 	OutcomeKey = attribute.Key("reqlock.outcome")
-	// GrantKey is the core.Grant of a lease: "free", "awaited", "passed" or "handed".
+	// GrantKey is the core.Grant of a lease: "free", "awaited", "passed", "handed" or "accepted".
 	GrantKey = attribute.Key("reqlock.grant")
 	// LostKey is true if the lease ended before its release.
 	LostKey = attribute.Key("reqlock.lost")
