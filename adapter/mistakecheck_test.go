@@ -61,12 +61,7 @@ func TestMistakesOfKeysAreWarnings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var warned []string
-			locks := locktest.New(t, core.WithObserver(func(e core.Event) {
-				if e.Kind == core.Warned {
-					warned = append(warned, e.Err.Error())
-				}
-			}))
+			locks, warnings := newWarned(t)
 			lock, err := NewLock(self, "Middleware", locks.Locker, test.key, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -92,8 +87,8 @@ func TestMistakesOfKeysAreWarnings(t *testing.T) {
 			if test.want == "" {
 				n = 0
 			}
-			if text := strings.Join(warned, "\n"); len(warned) != n || strings.Count(text, test.want) < n || strings.Contains(text, "secret") {
-				t.Errorf("%d warnings, want %d with %q:\n%s", len(warned), n, test.want, text)
+			if text := strings.Join(*warnings, "\n"); len(*warnings) != n || strings.Count(text, test.want) < n || strings.Contains(text, "secret") {
+				t.Errorf("%d warnings, want %d with %q:\n%s", len(*warnings), n, test.want, text)
 			}
 		})
 	}
@@ -181,12 +176,7 @@ func TestErrorOfAnotherPackageIsAWarning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var warned []string
-			locks := locktest.New(t, core.WithObserver(func(e core.Event) {
-				if e.Kind == core.Warned {
-					warned = append(warned, e.Err.Error())
-				}
-			}))
+			locks, warnings := newWarned(t)
 			lock, err := NewLock(self, "Middleware", locks.Locker, ofHeader, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -195,8 +185,8 @@ func TestErrorOfAnotherPackageIsAWarning(t *testing.T) {
 				answer(t, lock, err)
 			}
 			const want = "with 500 (internal), because the error that the program gave is not one of reqlock"
-			if text := strings.Join(warned, "\n"); len(warned) != 1 || !strings.Contains(text, want) || strings.Contains(text, "secret") {
-				t.Errorf("warned %q", warned)
+			if text := strings.Join(*warnings, "\n"); len(*warnings) != 1 || !strings.Contains(text, want) || strings.Contains(text, "secret") {
+				t.Errorf("warned %q", *warnings)
 			}
 		})
 	}
@@ -222,12 +212,7 @@ func TestLockTwiceIsAWarning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var warned []string
-			locks := locktest.New(t, core.WithObserver(func(e core.Event) {
-				if e.Kind == core.Warned {
-					warned = append(warned, e.Err.Error())
-				}
-			}))
+			locks, warnings := newWarned(t)
 			outerKey := ofHeader
 			if inner.key.String() == core.All(ofHeader, query).String() {
 				outerKey = inner.key
@@ -251,8 +236,8 @@ func TestLockTwiceIsAWarning(t *testing.T) {
 				first.Leave()
 			}
 			const want = "reqlock: test: two middlewares lock a request with the key "
-			if len(warned) != inner.want || inner.want > 0 && !strings.HasPrefix(warned[0], want) {
-				t.Errorf("warned %q", warned)
+			if len(*warnings) != inner.want || inner.want > 0 && !strings.HasPrefix((*warnings)[0], want) {
+				t.Errorf("warned %q", *warnings)
 			}
 		})
 	}
@@ -261,12 +246,7 @@ func TestLockTwiceIsAWarning(t *testing.T) {
 // Two idempotent middlewares around one route are a warning, once.
 func TestNestedAttemptIsAWarning(t *testing.T) {
 	t.Parallel()
-	var warned []string
-	locks := locktest.New(t, core.WithObserver(func(e core.Event) {
-		if e.Kind == core.Warned {
-			warned = append(warned, e.Err.Error())
-		}
-	}))
+	locks, warnings := newWarned(t)
 	endpoint, err := newIdempotent(locks.Locker, ofHeader, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +265,18 @@ func TestNestedAttemptIsAWarning(t *testing.T) {
 		}
 		_ = outer.attempt.Abort(t.Context())
 	}
-	if len(warned) != 1 || !strings.HasPrefix(warned[0], "reqlock: test: two idempotent middlewares run a route without a pattern with the same key") {
-		t.Errorf("warned %q", warned)
+	if len(*warnings) != 1 || !strings.HasPrefix((*warnings)[0], "reqlock: test: two idempotent middlewares run a route without a pattern with the same key") {
+		t.Errorf("warned %q", *warnings)
 	}
+}
+
+// newWarned returns a Locker, and the texts of its warnings so far.
+func newWarned(t *testing.T) (*locktest.Locks, *[]string) {
+	t.Helper()
+	warnings := new([]string)
+	return locktest.New(t, core.WithObserver(func(e core.Event) {
+		if e.Kind == core.Warned {
+			*warnings = append(*warnings, e.Err.Error())
+		}
+	})), warnings
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 // What an operator has changed is one line, with who, why, and what it was: those of core.Change.
@@ -73,13 +71,7 @@ func TestASignatureThatForgesALineIsRefused(t *testing.T) {
 // What was perhaps changed is a line, too, beside the error.
 func TestAnUnconfirmedChangeIsALine(t *testing.T) {
 	t.Parallel()
-	server, _, o := start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	proxy.Partition()
-	o.url = "redis://" + proxy.Addr()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	r := o.runUntil(ctx, "resolve", "k", "done", strings.Repeat("a", 40), "--by=ada", "--json").want(t, exitError, "may have taken effect")
+	r := interruptResolve(t, "--by=ada", "--json")
 	var got doneView
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.By != "ada" || got.After != "done" || !strings.Contains(got.Error, "may have taken effect") {
 		t.Errorf("%v: %s", err, r.out)

@@ -43,6 +43,19 @@ func (o operator) run(t testing.TB, args ...string) result {
 	return o.runUntil(t.Context(), args...)
 }
 
+// interruptResolve runs resolve on a Redis that does not reply, and interrupts it.
+func interruptResolve(t *testing.T, flags ...string) result {
+	t.Helper()
+	server, _, o := start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	proxy.Partition()
+	o.url = "redis://" + proxy.Addr()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	args := append([]string{"resolve", "k", "done", strings.Repeat("a", 40)}, flags...)
+	return o.runUntil(ctx, args...).want(t, exitError, "may have taken effect")
+}
+
 // runUntil is run with a context, which an interrupt ends.
 func (o operator) runUntil(ctx context.Context, args ...string) result {
 	var out, problems bytes.Buffer

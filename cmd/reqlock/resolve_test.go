@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
 func TestResolveRefusesWrongArguments(t *testing.T) {
@@ -49,13 +45,7 @@ func TestResolveByDigestAsksForTheKey(t *testing.T) {
 // An interrupt of resolve says in one line what may have happened.
 func TestAnInterruptOfResolveIsOneLine(t *testing.T) {
 	t.Parallel()
-	server, _, o := start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
-	proxy.Partition()
-	o.url = "redis://" + proxy.Addr()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	r := o.runUntil(ctx, "resolve", "k", "done", strings.Repeat("a", 40)).want(t, exitError, "may have taken effect")
+	r := interruptResolve(t)
 	if strings.Count(r.problems, "\n") != 1 || r.out != "perhaps resolved k as done\n" {
 		t.Errorf("it prints %s%s", r.out, r.problems)
 	}
