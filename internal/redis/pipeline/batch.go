@@ -57,12 +57,15 @@ func (b *batch) exec(rdb redis.UniversalClient, n int) {
 		return
 	}
 	ctx, sends := b.context(), b.sends[:n]
-	batchErr := command.Exec(func() error {
-		if n == 1 {
-			return rdb.Process(ctx, sends[0].command)
+	for _, s := range sends {
+		b.cmds = append(b.cmds, s.command)
+		if c, ok := s.command.(*command.DeleteIfEqual); ok {
+			b.cmds = append(b.cmds, c.Second())
 		}
-		for _, s := range sends {
-			b.cmds = append(b.cmds, s.command)
+	}
+	batchErr := command.Exec(func() error {
+		if len(b.cmds) == 1 {
+			return rdb.Process(ctx, b.cmds[0])
 		}
 		pipe := rdb.Pipeline()
 		_ = pipe.BatchProcess(ctx, b.cmds...) // it sends nothing yet

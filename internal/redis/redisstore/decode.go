@@ -131,17 +131,26 @@ func decodeHeld(fields []any, wanted int) (waiting int, fence int64, fences int,
 // tooBrief is the reply of release.lua to its brief form if the long form has to follow.
 const tooBrief = int64(-1)
 
+// passedOn is the reply of release.lua if nobody held the key, and another token has it now.
+const passedOn = int64(4)
+
 // releaseCodes are the meanings of the numbers that release.lua, sharedrelease.lua,
 // withdraw.lua and finish.lua return.
 var releaseCodes = [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Handed, store.Kept}
 
 // decodeRelease decodes the reply of release.lua or sharedrelease.lua. A key is freed only if no token rejoins,
-// and kept only if one does.
+// and kept only if one does. After a native release nobody holds the key: see afterNative.
 func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 	if r.Err != nil {
 		return store.ReleaseResult{}, r.Err
 	}
+	if _, isNative := r.Value.(command.Deletion); isNative { // one that decides: see afterNative
+		return store.ReleaseResult{Status: store.Freed, Since: r.Sent}, nil
+	}
 	number, isNumber := r.Value.(int64)
+	if number == passedOn && x.script == &x.store.scripts.Release {
+		return store.ReleaseResult{Status: x.unlessFreed(store.NotHeld, store.Handed), Since: r.Sent}, nil
+	}
 	if !isNumber || number < 0 || number >= int64(len(releaseCodes)) {
 		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 	}
@@ -149,7 +158,18 @@ func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) 
 	if (status == store.Freed && rejoins) || (status == store.Kept && !rejoins) {
 		return store.ReleaseResult{}, command.UnexpectedReply(r.Value)
 	}
+	if status == store.NotHeld {
+		status = x.unlessFreed(status, store.Freed)
+	}
 	return store.ReleaseResult{Status: status, Since: r.Sent}, nil
+}
+
+// unlessFreed returns the first status, or the other one if a native release has freed the key before.
+func (x *operation) unlessFreed(status, freed store.ReleaseStatus) store.ReleaseStatus {
+	if x.freed {
+		return freed
+	}
+	return status
 }
 
 // decodeKeep decodes the reply of keep.lua.

@@ -28,6 +28,7 @@ type details struct {
 	attempt    *store.Attempt // nil without an attempt
 	rejoin     string         // of a Release
 	ending     store.Ending   // of a Release
+	freed      bool           // by a native release, which others wait behind
 	toTicket   bool           // of a Release
 }
 
@@ -50,8 +51,9 @@ type arguments struct {
 	args   []any
 
 	// The commands of a brief send.
-	briefSet    command.SetNX
-	briefScript command.Generic
+	briefSet      command.SetNX
+	briefScript   command.Generic
+	nativeRelease command.DeleteIfEqual
 
 	array                                  [18]any
 	lock, queue, shared, fence, record     arg // the keys
@@ -143,6 +145,10 @@ func (x *operation) Command(sends int) command.Command {
 		}
 		return command.New(1, x.args)
 	}
+	if brief && x.store.native.mayTry() {
+		x.nativeRelease.Reset(x.args[3], x.args[5], x.args[4])
+		return &x.nativeRelease
+	}
 	if brief {
 		x.briefScript.Reset(3, x.args[:briefLen])
 		return &x.briefScript
@@ -158,10 +164,14 @@ func (x *operation) Command(sends int) command.Command {
 //     the renewal with the lock as its only key, and the set of a shared lease. If these two
 //     are apart: see renewApart.
 //   - A brief release is not enough: the long form.
+//   - A native release: see afterNative.
 //   - An exclusive token meets shared leases: the script for both kinds.
 //   - A brief SET was refused: the long form, if the caller wants the holder, or if the SET
 //     may have found the token of an earlier send.
 func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int) command.Command {
+	if sent == &x.nativeRelease {
+		return x.afterNative(got, sends)
+	}
 	if got.Err == nil {
 		refused := got.Value == command.WasSet(false) && (sends > 1 || x.withHolder)
 		if refused || (x.brief && got.Value == tooBrief) {

@@ -38,6 +38,7 @@ type Store struct {
 	// isModern is set after a server has replied to SET with both NX and GET, which servers before
 	// Redis 7 refuse.
 	isModern atomic.Bool
+	native   support
 }
 
 var (

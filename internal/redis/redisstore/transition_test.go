@@ -51,6 +51,8 @@ var transitions = testsOf([]transitionRow{
 	{name: "release to the first waiter that listens", do: release, listening: "C", before: "A1 ttl | B1 junk! C1 B2", first: "handed", second: "nothing", after: "C1 claim | B2", hints: "C1"},
 	{name: "release while no waiter listens", do: release, before: "A1 ttl | B1 C1", first: "freed", second: "nothing"},
 	{name: "release in mode B: to a waiter that cannot be counted", do: inModeB(release), before: "A1 ttl | B1 C1", first: "handed", second: "nothing", after: "B1 claim | C1"},
+	{name: "release no key with a queue: handed off", do: release, listening: "C", before: "| B1 C1 B2", first: "nothing", after: "C1 claim | B2", hints: "C1"},
+	{name: "release no key with a queue in which nobody listens", do: release, before: "| B1 A1", first: "nothing"},
 	{name: "leave the queue", do: release, listening: "B C", before: "B1 ttl | C1 A1 B2", first: "nothing", after: "B1 ttl | C1 B2"},
 	{name: "leave with a grant: it is passed on", do: release, listening: "C", before: "A1 claim | C1", first: "handed", second: "nothing", after: "C1 claim", hints: "C1"},
 	{name: "release after a late take: leaves the queue, too", do: release, listening: "A", before: "A1 ttl | A1", first: "freed", second: "nothing"},

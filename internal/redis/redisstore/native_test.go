@@ -1,0 +1,81 @@
+package redisstore
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+)
+
+// Which commands two brief releases send, each of the state before. The servers of these tests have
+// the command if it is there; TestTransitions on Valkey 9 shows that it does what the script does.
+func TestNativeRelease(t *testing.T) {
+	t.Parallel()
+	native, brief := []string{"DELIFEQ", "EXISTS"}, []string{"EVALSHA"}
+	for name, test := range map[string]struct {
+		before, want string
+		refusal      string // of DELIFEQ; "-" closes the connection
+		first, then  []string
+	}{
+		"the key is freed":           {before: "A1 ttl", want: "freed", first: native, then: native},
+		"another has the key":        {before: "B1 ttl", want: "nothing", first: slices.Concat(native, brief), then: slices.Concat(native, brief)},
+		"a token waits, and is dead": {before: "A1 ttl | B1", want: "freed", first: slices.Concat(native, brief), then: slices.Concat(native, brief)},
+		"the server is older":        {before: "A1 ttl", want: "freed", refusal: "ERR unknown command 'delifeq'", first: slices.Concat(native, brief), then: brief},
+		"the user may not":           {before: "A1 ttl", want: "freed", refusal: "NOPERM this user has no permissions", first: slices.Concat(native, brief), then: brief},
+		"a proxy closes":             {before: "A1 ttl", want: "freed", refusal: "-", first: slices.Concat(native, brief), then: brief},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			embedded := miniredis.RunT(t)
+			var mu sync.Mutex
+			var sent []string
+			embedded.Server().SetPreHook(func(client *server.Peer, command string, args ...string) (answered bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				if command == "EVALSHA" || command == "EXISTS" || command == "DELIFEQ" {
+					sent = append(sent, command)
+				}
+				switch {
+				case command != "DELIFEQ":
+					return false
+				case test.refusal == "-":
+					client.Close()
+				case test.refusal != "":
+					client.WriteError(test.refusal)
+				default:
+					value, _ := embedded.Get(args[0])
+					if value == args[1] && embedded.Del(args[0]) {
+						client.WriteInt(1)
+					} else {
+						client.WriteInt(0)
+					}
+				}
+				return true
+			})
+			rdb := redis.NewClient(&redis.Options{Addr: embedded.Addr()})
+			defer func() { _ = rdb.Close() }()
+			s := newStore(t, rdb)
+			if err := rdb.ScriptLoad(t.Context(), s.scripts.Release.Source.(string)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			s.noWaiters = true
+			for _, want := range [][]string{test.first, test.then} {
+				stateOf(test.before).Put(t, rdb)
+				mu.Lock()
+				sent = nil
+				mu.Unlock()
+				if got := release.run(t, s); got != outcomeOfText(test.want) {
+					t.Errorf("%+v, want %s", got, test.want)
+				}
+				mu.Lock()
+				if !slices.Equal(sent, want) {
+					t.Errorf("sent %v, want %v", sent, want)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+}
