@@ -15,11 +15,15 @@ type DeleteIfEqual struct {
 	args   [5]any
 }
 
-// A Deletion is the reply to DeleteIfEqual.
-type Deletion struct {
-	Deleted bool
-	Exists  bool // the other key does, or may
-}
+// A Deletion is the reply to DeleteIfEqual. One byte becomes an any without an allocation.
+type Deletion uint8
+
+// The results of DeleteIfEqual.
+const (
+	NotDeleted    Deletion = iota
+	Deleted                // and the other key does not exist
+	DeletedBeside          // and the other key exists, or may
+)
 
 // Reset makes it a new command, which keeps nothing of the last one.
 func (c *DeleteIfEqual) Reset(key, value, other any) {
@@ -58,5 +62,12 @@ func (c *DeleteIfEqual) Reply(batchErr error) (any, error) {
 	case batchErr != nil && IsTransport(batchErr):
 		return nil, batchErr
 	}
-	return Deletion{Deleted: deleted == 1, Exists: exists != 0 || otherErr != nil}, nil
+	switch {
+	case deleted == 0:
+		return NotDeleted, nil
+	case exists == 0 && otherErr == nil:
+		return Deleted, nil
+	default:
+		return DeletedBeside, nil
+	}
 }

@@ -40,10 +40,10 @@ func (x *operation) afterNative(got pipeline.Reply, sends int) command.Command {
 	switch {
 	case ok:
 		x.store.native.state.Store(supported)
-		if reply.Deleted && !reply.Exists {
+		if reply == command.Deleted {
 			return nil
 		}
-		x.freed, x.brief = reply.Deleted, false
+		x.freed, x.brief = reply == command.DeletedBeside, false
 	case got.Err != nil && isUnsupported(got.Err.Error()):
 		x.store.native.state.Store(unsupported)
 	default:
