@@ -160,7 +160,7 @@ func (h *Hold) releaseLate() {
 		}
 		q.forgetLost(h.token)
 		h.stored = released.Record
-		h.completeRelease(err, &after)
+		h.completeRelease(err, time.Now(), &after)
 		q.shard.mu.Unlock()
 		after.run(h.engine)
 	}

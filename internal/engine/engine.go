@@ -57,6 +57,7 @@ type Engine struct {
 	work      inflight.Counter // holds, and goroutines of the engine
 	cutOff    inflight.Counter // attempts that Close has cut off, and that have not ended
 	open      openCommits
+	ended     chan struct{} // closed always: the done of a release that has its result at once
 	closing   chan struct{} // closed when Close begins
 	closeOnce sync.Once     // guards close(closing)
 }
@@ -83,7 +84,9 @@ func New(s store.Store, c Config) *Engine {
 		open:    openCommits{maxCount: int64(c.MaxOpenCommits), maxBytes: c.MaxOpenBytes},
 		seed:    maphash.MakeSeed(),
 		closing: make(chan struct{}),
+		ended:   make(chan struct{}),
 	}
+	close(e.ended)
 	for i := range e.shards {
 		e.shards[i].queues = make(map[string]*queue)
 	}

@@ -31,11 +31,10 @@ func (l *lease) mayPass(to *waiter, outage bool, now time.Time) bool {
 
 // pass gives a lease that its holder has released to the first waiter. It reports false
 // if the lease has to go back to the store. outage says that the store serves no command.
-func (q *queue) pass(outage bool) bool {
+func (q *queue) pass(outage bool, now time.Time) bool {
 	if q.first == nil {
 		return false
 	}
-	now := time.Now()
 	q.noteOthersHere(now)
 	if !q.lease.mayPass(q.first, outage, now) || !outage && q.yields(q.first) {
 		return false
@@ -92,7 +91,9 @@ func (q *queue) grant(w *waiter, grant Grant, now time.Time) {
 	}
 	w.settle()
 	q.setRunning(q.lease.attempt, referenceOf(q.lease.attempt))
-	q.refuseNowaiters(&Refusal{Reason: Busy, First: q.root.firstRunning()}, q.placesLeft())
+	if q.nowaiters > 0 { // most grants need no refusal
+		q.refuseNowaiters(&Refusal{Reason: Busy, First: q.root.firstRunning()}, q.placesLeft())
+	}
 	q.balance()
 }
 

@@ -83,8 +83,8 @@ func (h *Hold) startReleaseTo(to *ticket, how releaseMode, ending Ending, record
 		h.lease.inFlight++ // so that the release waits until the context has ended
 		cause = h.engine.hooks.Cause(GivenAway)
 	}
-	mine := h.isCurrent()
-	h.done, h.until, h.held = make(chan struct{}), h.lease.validUntil, time.Since(h.since)
+	mine, now := h.isCurrent(), time.Now()
+	h.done, h.until, h.held = h.engine.ended, h.lease.validUntil, now.Sub(h.since)
 	if h.maxHoldTimer != nil {
 		h.maxHoldTimer.Stop()
 	}
@@ -93,7 +93,7 @@ func (h *Hold) startReleaseTo(to *ticket, how releaseMode, ending Ending, record
 	var r store.ReleaseRequest
 	switch {
 	case mine:
-		if freeing = h.keepKey() || !q.pass(outage); freeing {
+		if freeing = h.keepKey() || !q.pass(outage, now); freeing {
 			r, ready = q.prepareRelease(h)
 		}
 	case h.request.Attempt != nil && ending != EndUnknown:
@@ -110,10 +110,14 @@ func (h *Hold) startReleaseTo(to *ticket, how releaseMode, ending Ending, record
 		h.engine.discardAsync(keyToken{h.request.Key, h.token}, nil, h.until)
 	}
 	var after callbacks
-	if !freeing && !late {
-		h.completeRelease(nil, &after)
-	}
 	cancel := h.cancel
+	// A result that is there at once needs no channel of its own, unless somebody is to see first that the context has ended.
+	if freeing || late || to != nil || cancel != nil || h.cutOff {
+		h.done = make(chan struct{})
+	}
+	if !freeing && !late {
+		h.completeRelease(nil, now, &after)
+	}
 	q.shard.mu.Unlock()
 	cancelWith(cancel, cause)
 	if to != nil {
@@ -227,7 +231,7 @@ func (q *queue) completeRelease(lease *lease, released store.ReleaseResult, err 
 			last.reportLoss(Taken, after)
 		}
 		last.stored = released.Record
-		last.completeRelease(err, after)
+		last.completeRelease(err, time.Now(), after)
 	}
 	if r := q.lastRelease; r.Ending.IsFinal() && err == nil && released.Record != store.NotStored {
 		q.settleByVerdict(r.Attempt, verdictOf(r.Ending), r.Record, r.Attempt.Reference)
@@ -285,8 +289,8 @@ func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
 	q.grantOrRelease(Passed, lease.begun)
 }
 
-// completeRelease ends the release of a hold. err is the fault of the release, if any.
-func (h *Hold) completeRelease(err error, after *callbacks) {
+// completeRelease ends the release of a hold at a time. err is the fault of the release, if any.
+func (h *Hold) completeRelease(err error, now time.Time, after *callbacks) {
 	if err != nil {
 		h.ownResult().err = err
 	}
@@ -300,7 +304,9 @@ func (h *Hold) completeRelease(err error, after *callbacks) {
 	if !h.unreported && h.engine.hooks.Observe != nil {
 		h.observeEnding(err, after)
 		h.observeUnknown(err, after)
-		h.report(Event{Kind: Released, Held: time.Since(h.since), Loss: h.loss, Ending: h.ending, Err: err}.of(h), after)
+		h.report(Event{Kind: Released, Held: now.Sub(h.since), Loss: h.loss, Ending: h.ending, Err: err}.of(h), after)
 	}
-	after.done = h.done
+	if h.done != h.engine.ended {
+		after.done = h.done
+	}
 }
