@@ -81,7 +81,13 @@ func lookUp() (name, program string, err error) {
 // Start is safe for concurrent use by different tests.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	s := newServer(tb, Program(tb), args)
+	return StartProgram(tb, Program(tb), args...)
+}
+
+// StartProgram is Start for the program at a path, whatever REQLOCK_REDIS_SERVER is.
+func StartProgram(tb testing.TB, program string, args ...string) *Server {
+	tb.Helper()
+	s := newServer(tb, program, args)
 	s.mustStart()
 	return s
 }
