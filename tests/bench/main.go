@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"regexp"
@@ -33,6 +34,7 @@ func main() {
 	flag.DurationVar(&p.window, "window", time.Second, "how long a run takes")
 	flag.IntVar(&p.repetitions, "repetitions", 5, "how often each run is repeated")
 	flag.IntVar(&p.rounds, "rounds", 10, "how many rounds a burst has")
+	flag.StringVar(&p.profiles, "cpuprofile", "", "write a CPU profile of each measured process into this `directory`")
 	flag.StringVar(&p.pictures, "plot", "", "draw the pictures of the documentation into this `directory`")
 	flag.Parse()
 	if *quick {
@@ -49,7 +51,8 @@ func main() {
 
 // runChild does the work of one process of a run.
 func runChild() int {
-	return jobprocess.Main(new(load.Job), new(idempotent.Requests), new(idempotent.Records))
+	slog.SetLogLoggerLevel(slog.LevelError) // the figures show what fails, and a thousand Lockers warn of each fault
+	return jobprocess.Main(new(load.Job), new(idempotent.Requests))
 }
 
 // A program is one execution of the command.
@@ -58,18 +61,21 @@ type program struct {
 	window        time.Duration
 	repetitions   int
 	rounds        int
+	profiles      string // the directory for CPU profiles; "" for none
 	pictures      string // the directory to draw into; "" for none
 }
 
-// run runs the suites whose names match, and prints a table for each. After an error the other
-// suites still run.
+// run runs the suites whose names match, and prints a table for each. After
+// an error the other suites still run.
 func (p program) run(ctx context.Context, only string) error {
 	names, err := regexp.Compile(only)
 	if err != nil {
 		return fmt.Errorf("-run needs a regular expression: %w", err)
 	}
-	if err := p.printSetting(ctx); err != nil {
-		return err
+	if p.profiles != "" {
+		if err := os.MkdirAll(p.profiles, 0o755); err != nil { //nolint:gosec // profiles are for everybody
+			return err
+		}
 	}
 	var errs []error
 	outcome := programtb.Run(ctx, "bench", func(tb testing.TB) { //nolint:contextcheck // servers end with tb
@@ -77,6 +83,7 @@ func (p program) run(ctx context.Context, only string) error {
 		if len(suites) == 0 {
 			tb.Fatalf("no suite has a name like %q", only)
 		}
+		p.printSetting(tb)
 		for _, s := range suites {
 			if tb.Context().Err() == nil {
 				errs = append(errs, p.measure(tb.Context(), s))
@@ -94,7 +101,7 @@ func (p program) suites(tb testing.TB) []compare.Suite {
 
 // measure runs a suite and prints what there is of its results.
 func (p program) measure(ctx context.Context, s compare.Suite) error {
-	results, err := s.Measure(ctx, p.repetitions, p.progress)
+	results, err := s.Measure(ctx, p.repetitions, p.profiles, p.progress)
 	results.Print(p.out)
 	if p.pictures != "" {
 		err = errors.Join(err, results.WritePicture(p.pictures))

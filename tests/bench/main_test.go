@@ -26,14 +26,19 @@ func TestMain(m *testing.M) {
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	out := runSuites(t, dir, "^(lone|keys-256-cluster|hot-4x16|burst-4x32|permits-(waiters-128|10x1)|shared-4x16-1ms|replicas-keys-64|idempotent-.*)$",
-		"one goroutine, one key\n", "on a Redis Cluster of 3 masters", "4 processes of 16 goroutines, one key, empty section\n",
+	out := runSuites(t, dir, "^(lone|keys-256(-cluster)?|first-lock|hot-(4x16|1x16|10x1)|holding-1024|waiting-1|burst-4x32|permits-(waiters-128|10x1)|shared-4x16-1ms|replicas-keys-64|idempotent-.*)$",
+		"one goroutine, one key\n", "takes 1024 keys", "waits for 1 keys", "on a Redis Cluster of 3 masters", "4 processes of 16 goroutines, one key, empty section\n",
 		"128 goroutines of one process", "8 permits", "90 % of the turns read", "on a master with 2 replicas", "32 clients, one key", "memory/answer")
 	if !regexp.MustCompile(`(?m)^reqlock +[\d,]+ +100 % +2\.00 .* [1-9]\d*\.\d$`).MatchString(out) {
 		t.Error("no lock of one goroutine has two commands, and allocations:\n" + out)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "hot-handoffs.svg")); err != nil {
-		t.Error(err)
+	if !regexp.MustCompile(`(?m)^raw pipelined .* 2\.00 +0\.0312 `).MatchString(out) {
+		t.Error("a pipeline has not two commands for each of 32 keys:\n" + out)
+	}
+	for _, file := range []string{"hot-handoffs.svg", "burst-4x32.raw-go-redis.0.3.pprof"} {
+		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -48,7 +53,7 @@ func runSuites(t *testing.T, pictures, names string, wants ...string) string {
 	t.Helper()
 	redistest.Program(t)
 	var out, progress bytes.Buffer
-	p := program{out: &out, progress: &progress, window: 50 * time.Millisecond, repetitions: 1, rounds: 1, pictures: pictures}
+	p := program{out: &out, progress: &progress, window: 50 * time.Millisecond, repetitions: 1, rounds: 1, pictures: pictures, profiles: pictures}
 	if err := p.run(t.Context(), names); err != nil {
 		t.Errorf("%v\n%s", err, progress.String())
 	}

@@ -1,33 +1,23 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"testing"
 
-	"github.com/reqlock/reqlock/internal/testkit/programtb"
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/report"
 )
 
 // printSetting prints where and how the runs are made, and the versions and settings of what is
-// compared. It fails if there is no redis-server.
-func (p program) printSetting(ctx context.Context) error {
-	var (
-		version string
-		err     error
-	)
-	result := programtb.Run(ctx, "redis-server", func(tb testing.TB) { //nolint:contextcheck // the server ends with tb
-		version, err = redisserver.Start(tb).Version(tb.Context())
-	})
-	if failed := result.Err(); failed != nil {
-		err = failed
-	}
+// compared.
+func (p program) printSetting(tb testing.TB) {
+	tb.Helper()
+	version, err := redisserver.Start(tb).Version(tb.Context())
 	if err != nil {
-		return err
+		tb.Fatal(err)
 	}
 	fmt.Fprintf(p.out, "%s on %s/%s with %d CPUs, which Redis %s shares. Medians of %d runs of %v each.\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), version, p.repetitions, p.window)
@@ -48,7 +38,6 @@ func (p program) printSetting(ctx context.Context) error {
 		table.Row(kind.Name, versions[kind.Module], kind.Setting)
 	}
 	table.Print(p.out)
-	return nil
 }
 
 // moduleVersions returns the versions of the modules in this program.

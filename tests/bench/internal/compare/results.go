@@ -17,15 +17,6 @@ type Results struct {
 	runs  map[string][][]report.Figure // by contestant
 }
 
-func newResults(s Suite) *Results { return &Results{s, make(map[string][][]report.Figure)} }
-
-// add adds the figures of a run, unless it has none.
-func (r *Results) add(contestant string, figures []report.Figure) {
-	if figures != nil {
-		r.runs[contestant] = append(r.runs[contestant], figures)
-	}
-}
-
 // columns returns the figures of any run, for their names and units.
 func (r *Results) columns() []report.Figure {
 	for _, runs := range r.runs {
@@ -41,11 +32,6 @@ func (r *Results) median(contestant string, column int) float64 {
 		values = append(values, figures[column].Value)
 	}
 	return measure.Median(values)
-}
-
-// share returns the rate of a contestant as a part of the rate of its baseline, or NaN.
-func (r *Results) share(contestant string) float64 {
-	return r.median(contestant, 0) / r.median(r.suite.Baseline(contestant), 0)
 }
 
 // Print prints a table of the medians.
@@ -66,7 +52,7 @@ func (r *Results) Print(w io.Writer) {
 		for i, column := range columns {
 			row = append(row, column.Text(r.median(contestant, i)))
 			if i == 0 && r.suite.Baseline != nil {
-				row = append(row, report.Percent(r.share(contestant)))
+				row = append(row, report.Percent(r.median(contestant, 0)/r.median(r.suite.Baseline(contestant), 0)))
 			}
 		}
 		table.Row(row...)

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/reqlock/reqlock/internal/testkit/programtb"
+	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/report"
 )
@@ -27,6 +30,8 @@ type Suite struct {
 	// Baseline returns the contestant whose rate is 100 %. Without it, no contestant has a share.
 	Baseline func(contestant string) string
 	Picture  Picture
+	// MostRepetitions limits how often each contestant runs. 0 is no limit.
+	MostRepetitions int
 }
 
 // A Picture is a bar chart of one figure of a suite.
@@ -38,9 +43,13 @@ type Picture struct {
 
 // Measure runs each contestant as often as told, and prints a dot for each run. Each repetition
 // begins with another contestant, so that neither the order nor a busy period of the machine
-// favors one of them. It returns the results even if there were errors.
-func (s Suite) Measure(ctx context.Context, repetitions int, progress io.Writer) (*Results, error) {
-	results := newResults(s)
+// favors one of them. It returns the results even if there were errors. CPU profiles go to the
+// directory profiles, unless it is "".
+func (s Suite) Measure(ctx context.Context, repetitions int, profiles string, progress io.Writer) (*Results, error) {
+	if s.MostRepetitions > 0 {
+		repetitions = min(repetitions, s.MostRepetitions)
+	}
+	results := &Results{s, make(map[string][][]report.Figure)}
 	var errs []error
 	outcome := programtb.Run(ctx, s.Name, func(tb testing.TB) { //nolint:contextcheck // servers end with tb
 		fmt.Fprintf(progress, "%s ", s.Name)
@@ -52,22 +61,25 @@ func (s Suite) Measure(ctx context.Context, repetitions int, progress io.Writer)
 					return
 				}
 				contestant := s.Contestants[(repetition+i)%len(s.Contestants)]
-				figures, err := s.once(tb.Context(), on, contestant)
+				ctx := tb.Context()
+				if profiles != "" {
+					name := strings.NewReplacer(" ", "-", "/", "-").Replace(s.Name + "." + contestant)
+					ctx = jobprocess.WithProfiles(ctx, fmt.Sprintf("%s.%d", filepath.Join(profiles, name), repetition))
+				}
+				if err := on.Clear(ctx); err != nil {
+					errs = append(errs, err)
+					return
+				}
+				figures, err := s.Run(ctx, on, contestant)
 				if err != nil {
 					errs = append(errs, fmt.Errorf("%s: %s: %w", s.Name, contestant, err))
 				}
-				results.add(contestant, figures)
+				if figures != nil {
+					results.runs[contestant] = append(results.runs[contestant], figures)
+				}
 				fmt.Fprint(progress, ".")
 			}
 		}
 	})
 	return results, errors.Join(append(errs, outcome.Err())...)
-}
-
-// once runs a contestant on empty servers.
-func (s Suite) once(ctx context.Context, on *redisserver.Servers, contestant string) ([]report.Figure, error) {
-	if err := on.Clear(ctx); err != nil {
-		return nil, err
-	}
-	return s.Run(ctx, on, contestant)
 }

@@ -17,7 +17,7 @@ func TestABrokenCaseGivesNoFigure(t *testing.T) {
 	for _, framework := range []string{onNetHTTP, onGin, onFiber} {
 		for which, want := range map[string]string{replay: "the replay is", first: "the answer was not kept"} {
 			t.Run(framework+" "+which, func(t *testing.T) {
-				r := &Requests{Framework: framework, Case: plain, Clients: 2, Addr: redis.Addrs[0], Window: time.Millisecond}
+				r := &Requests{Framework: framework, Case: plain, Clients: 2, Size: smallAnswer, Addr: redis.Addrs[0], Window: time.Millisecond}
 				if err := r.Prepare(t.Context()); err != nil {
 					t.Fatal(err)
 				}

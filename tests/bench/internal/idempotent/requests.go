@@ -16,6 +16,7 @@ const (
 	plain  = "plain"  // the handler alone
 	first  = "first"  // the middleware with a new key
 	replay = "replay" // the middleware with a key whose answer is stored
+	copied = "GET"    // a handler that copies the stored answer, and checks nothing: the limit of a replay
 )
 
 const (
@@ -31,8 +32,10 @@ type Requests struct {
 	Case      string
 	Clients   int
 	OneKey    bool   // all clients send one key, instead of keys of their own
+	Size      int    // of the answers
 	Addr      string // of Redis
 	Window    time.Duration
+	Count     int // of each client's requests, instead of a window
 
 	service *testService
 	clients []*client
@@ -43,18 +46,19 @@ type Outcome struct {
 	Times    *measure.Histogram
 	Used     measure.Usage
 	Commands int64 // sent to Redis
+	Answers  int64 // of the handler, since the service began
 }
 
 // Prepare starts the service, warms it up, and sends the requests that will be replayed.
 func (r *Requests) Prepare(ctx context.Context) (err error) {
-	if r.service, err = open(ctx, r.Framework, r.Case != plain, r.Addr, smallAnswer); err != nil {
+	if r.service, err = open(ctx, r.Framework, r.Case, r.Addr, r.Size); err != nil {
 		return err
 	}
 	for i := range r.Clients {
 		if r.OneKey {
 			i = 0
 		}
-		c, err := newClient(ctx, r.service.addr, i, smallAnswer)
+		c, err := newClient(ctx, r.service.addr, i, r.Size)
 		if err != nil {
 			return err
 		}
@@ -74,25 +78,22 @@ func (r *Requests) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Run sends requests until the window has passed, and returns an Outcome. It returns an error if a
+// Run sends requests until the window has passed, or as many as told, and returns an Outcome. It returns an error if a
 // replay has run the handler, if another request has not, or if the answer of a first request is
 // not stored.
 func (r *Requests) Run(_ context.Context, start time.Time) (any, error) {
 	time.Sleep(time.Until(start))
-	before, err := measure.Used()
-	if err != nil {
-		return nil, err
-	}
+	before := measure.Used()
 	sent, handled := r.service.commands.Commands(), r.service.payments.answers.Load()
 	deadline := time.Now().Add(r.Window)
 	times, err := each(r.Clients, func(i int, times *measure.Histogram) error {
-		for { // at least once
+		for n := 1; ; n++ { // at least once
 			took, err := r.clients[i].send(r.Case)
 			if err != nil {
 				return err
 			}
 			times.Record(took)
-			if !time.Now().Before(deadline) {
+			if n == r.Count || r.Count == 0 && !time.Now().Before(deadline) {
 				return nil
 			}
 		}
@@ -100,18 +101,14 @@ func (r *Requests) Run(_ context.Context, start time.Time) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := measure.Used()
-	if err != nil {
-		return nil, err
-	}
-	outcome := &Outcome{Times: times, Used: after.Since(before), Commands: r.service.commands.Commands() - sent}
-	return outcome, r.verify(times.Count, r.service.payments.answers.Load()-handled)
+	outcome := &Outcome{times, measure.Used().Since(before), r.service.commands.Commands() - sent, r.service.payments.answers.Load()}
+	return outcome, r.verify(times.Count, outcome.Answers-handled)
 }
 
 // verify returns an error unless the expected number of requests has run the handler.
 func (r *Requests) verify(requests, handled int64) error {
 	want := requests
-	if r.Case == replay {
+	if r.Case == replay || r.Case == copied {
 		want = 0
 	}
 	if handled != want {

@@ -54,9 +54,9 @@ type testService struct {
 	closers  []func() error // the last one first
 }
 
-// open starts the service of a framework on a loopback port, with or without its middleware. Its
-// answers have that size.
-func open(ctx context.Context, framework string, idempotent bool, redisAddr string, size int) (*testService, error) {
+// open starts the service of a framework on a loopback port, as a case needs it. Its answers have
+// that size.
+func open(ctx context.Context, framework, which, redisAddr string, size int) (*testService, error) {
 	s := &testService{payments: newPayments(size), commands: new(wire.Counter)}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,10 +64,10 @@ func open(ctx context.Context, framework string, idempotent bool, redisAddr stri
 	}
 	s.addr = listener.Addr().String()
 	if framework == onFiber {
-		s.serveFiber(listener, idempotent, redisAddr)
+		s.serveFiber(listener, which != plain, redisAddr)
 		return s, nil
 	}
-	if err := s.serveHTTP(ctx, listener, framework == onGin, idempotent, redisAddr); err != nil {
+	if err := s.serveHTTP(ctx, listener, framework == onGin, which, redisAddr); err != nil {
 		return nil, errors.Join(err, s.close(), listener.Close())
 	}
 	return s, nil
@@ -86,7 +86,7 @@ func (s *testService) close() error {
 }
 
 // serveHTTP serves with net/http or Gin.
-func (s *testService) serveHTTP(ctx context.Context, listener net.Listener, isGin, idempotent bool, redisAddr string) error {
+func (s *testService) serveHTTP(ctx context.Context, listener net.Listener, isGin bool, which, redisAddr string) error {
 	client := wire.NewClient([]string{redisAddr}, s.commands, wire.Deadlines)
 	s.closers = append(s.closers, client.Close)
 	locks, err := core.New(client)
@@ -98,9 +98,12 @@ func (s *testService) serveHTTP(ctx context.Context, listener net.Listener, isGi
 		defer cancel()
 		return locks.Close(ctx)
 	})
-	server := &http.Server{Handler: s.httpHandler(locks, idempotent), ReadHeaderTimeout: time.Minute}
-	if isGin {
-		server.Handler = s.ginHandler(locks, idempotent) //nolint:contextcheck // a request brings its own
+	server := &http.Server{Handler: s.httpHandler(locks, which != plain), ReadHeaderTimeout: time.Minute}
+	switch {
+	case which == copied:
+		server.Handler = s.copyingHandler(client)
+	case isGin:
+		server.Handler = s.ginHandler(locks, which != plain) //nolint:contextcheck // a request brings its own
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

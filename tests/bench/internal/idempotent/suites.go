@@ -22,9 +22,11 @@ import (
 // window.
 func Suites(window time.Duration) []compare.Suite {
 	window /= 3
+	lone := requestsSuite("idempotent-1", "one client", Requests{Clients: 1, Window: window}, plain, first, replay)
+	lone.Contestants = append(lone.Contestants, onNetHTTP+" "+copied)
 	// A key that all clients send is new only once, so it has no first requests.
 	return []compare.Suite{
-		requestsSuite("idempotent-1", "one client", Requests{Clients: 1, Window: window}, plain, first, replay),
+		lone,
 		requestsSuite("idempotent-32", "32 clients, each with keys of its own", Requests{Clients: 32, Window: window}, plain, first, replay),
 		requestsSuite("idempotent-32-one-key", "32 clients, one key", Requests{Clients: 32, OneKey: true, Window: window}, plain, replay),
 		memorySuite(),
@@ -41,6 +43,7 @@ func requestsSuite(name, title string, load Requests, cases ...string) compare.S
 		},
 		Run: func(ctx context.Context, on *redisserver.Servers, contestant string) ([]report.Figure, error) {
 			job := load
+			job.Size = smallAnswer
 			job.Framework, job.Case, _ = strings.Cut(contestant, " ")
 			return job.measure(ctx, on)
 		},
@@ -56,15 +59,7 @@ func requestsSuite(name, title string, load Requests, cases ...string) compare.S
 // measure runs the job once.
 func (r *Requests) measure(ctx context.Context, on *redisserver.Servers) ([]report.Figure, error) {
 	r.Addr = on.Addrs[0]
-	var before time.Duration
-	outcomes, err := jobprocess.Run[Outcome](ctx, []jobprocess.Job{r}, func() (err error) {
-		before, err = on.CPU(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	after, err := on.CPU(ctx)
+	outcomes, serverCPU, err := jobprocess.Run[Outcome](ctx, on, r)
 	if err != nil {
 		return nil, err
 	}
@@ -76,43 +71,41 @@ func (r *Requests) measure(ctx context.Context, on *redisserver.Servers) ([]repo
 		report.Duration("p50", o.Times.Quantile(0.50)),
 		report.Duration("p99", o.Times.Quantile(0.99)),
 		report.Duration("CPU/request", o.Used.CPU/time.Duration(requests)),
-		report.Duration("Redis CPU/request", (after-before)/time.Duration(requests)),
+		report.Duration("Redis CPU/request", serverCPU/time.Duration(requests)),
 		{Name: "allocs/request", Value: float64(o.Used.Allocations) / float64(requests), Text: report.Number},
 	}, nil
 }
 
-// records is how many records are measured together.
-const records = 1000
-
 // memorySuite returns the suite of the memory of Redis for each stored answer. The record of
 // reqlock does not depend on the framework.
 func memorySuite() compare.Suite {
-	jobs := map[string]Records{
-		"reqlock 200 B": {Framework: onNetHTTP, Size: 200, Count: records},
-		"reqlock 4 KiB": {Framework: onNetHTTP, Size: 4096, Count: records},
-		"Fiber 200 B":   {Framework: onFiber, Size: 200, Count: records},
-		"Fiber 4 KiB":   {Framework: onFiber, Size: 4096, Count: records},
+	jobs := map[string]Requests{
+		"reqlock 200 B": {Framework: onNetHTTP, Size: 200},
+		"reqlock 4 KiB": {Framework: onNetHTTP, Size: 4096},
+		"Fiber 200 B":   {Framework: onFiber, Size: 200},
+		"Fiber 4 KiB":   {Framework: onFiber, Size: 4096},
 	}
 	return compare.Suite{
 		Name: "idempotent-memory", Title: "memory of Redis for each stored answer, with everything that belongs to it",
 		Contestants: []string{"reqlock 200 B", "Fiber 200 B", "reqlock 4 KiB", "Fiber 4 KiB"}, Start: redisserver.Start,
 		Run: func(ctx context.Context, on *redisserver.Servers, contestant string) ([]report.Figure, error) {
 			job := jobs[contestant]
-			job.Addr = on.Addrs[0]
-			answers, err := jobprocess.Run[int64](ctx, []jobprocess.Job{&job}, func() error { return nil })
+			job.Case, job.Clients, job.Count, job.Addr = first, 8, 119, on.Addrs[0] // about a thousand answers with the warm-up
+			outcomes, _, err := jobprocess.Run[Outcome](ctx, on, &job)
 			if err != nil {
 				return nil, err
 			}
+			answers := outcomes[0].Answers
 			bytes, keys, err := on.Memory(ctx)
 			if err != nil {
 				return nil, err
 			}
-			if keys < answers[0] {
-				return nil, fmt.Errorf("of %d records %d are there", answers[0], keys)
+			if keys < answers {
+				return nil, fmt.Errorf("of %d records %d are there", answers, keys)
 			}
 			return []report.Figure{
-				{Name: "memory/answer", Value: float64(bytes) / float64(answers[0]), Text: report.Bytes},
-				{Name: "keys/answer", Value: float64(keys) / float64(answers[0]), Text: report.Number},
+				{Name: "memory/answer", Value: float64(bytes) / float64(answers), Text: report.Bytes},
+				{Name: "keys/answer", Value: float64(keys) / float64(answers), Text: report.Number},
 			}, nil
 		},
 	}

@@ -89,7 +89,7 @@ func serve(in io.Reader, out *json.Encoder, jobs []Job) (err error) {
 		cancel()
 	}()
 
-	result, failed := job.Run(ctx, start)
+	result, failed := runProfiled(ctx, job, start, os.Getenv(profileEnvironment))
 	text, err := json.Marshal(result)
 	if failed = errors.Join(failed, err); failed != nil {
 		return out.Encode(reply{Error: failed.Error()})

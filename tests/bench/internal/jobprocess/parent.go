@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 )
 
 const (
@@ -19,48 +21,50 @@ const (
 	endTime = 10 * time.Second
 )
 
-// Run runs each job in its own process, all at the same time, and returns the results. It calls
-// ready when all children are ready, before they start. When Run returns, all processes have
-// ended.
-func Run[R any](ctx context.Context, jobs []Job, ready func() error) (results []R, err error) {
+// Run runs each job in its own process, all at the same time, and returns the results. The CPU time
+// of the servers is that between the start of the jobs, when all children are ready, and their end.
+// When Run returns, all processes have ended.
+func Run[R any](ctx context.Context, on *redisserver.Servers, jobs ...Job) (results []R, serverCPU time.Duration, err error) {
 	children := make([]*child, 0, len(jobs))
 	defer func() {
 		for _, c := range children {
 			err = errors.Join(err, c.end())
 		}
 	}()
-	for _, job := range jobs {
-		c, err := start(ctx, job)
+	for i, job := range jobs {
+		c, err := start(ctx, job, i)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		children = append(children, c)
 	}
 	for _, c := range children {
 		if _, err := c.receive(); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	if err := ready(); err != nil {
-		return nil, err
+	before, err := on.CPU(ctx)
+	if err != nil {
+		return nil, 0, err
 	}
 	begin := time.Now().Add(startLead)
 	for _, c := range children {
 		if err := c.orders.Encode(begin); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	results = make([]R, len(children))
 	for i, c := range children {
 		text, err := c.receive()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if err := json.Unmarshal(text, &results[i]); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return results, nil
+	after, err := on.CPU(ctx)
+	return results, after - before, err
 }
 
 // A child is a process, as its parent sees it.
@@ -73,7 +77,7 @@ type child struct {
 }
 
 // start starts a child and sends its job.
-func start(ctx context.Context, job Job) (*child, error) {
+func start(ctx context.Context, job Job, process int) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -84,7 +88,7 @@ func start(ctx context.Context, job Job) (*child, error) {
 	}
 	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, program) //nolint:gosec // this program
-	cmd.Env = append(os.Environ(), environment+"=1")
+	cmd.Env = append(os.Environ(), environment+"=1", profileEnvironment+"="+profileOf(ctx, process))
 	cmd.Stderr = os.Stderr
 	stdin, inErr := cmd.StdinPipe()
 	stdout, outErr := cmd.StdoutPipe()

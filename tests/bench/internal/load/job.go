@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/exclusion"
@@ -27,6 +28,8 @@ type Job struct {
 	Rounds  int           // of a burst
 
 	locks    []lock.Locker
+	held     []lock.Held  // of many keys
+	served   atomic.Int64 // of them
 	commands *wire.Counter
 	memory   *exclusion.Memory
 }
@@ -51,7 +54,7 @@ const (
 func (j *Job) Prepare(ctx context.Context) (err error) {
 	j.commands = new(wire.Counter)
 	for range max(1, j.Lockers) {
-		locks, err := lock.Open(j.Lock, lock.Config{Addrs: j.Addrs, Commands: j.commands, Permits: j.Permits})
+		locks, err := j.open()
 		if err != nil {
 			return err
 		}
@@ -74,7 +77,21 @@ func (j *Job) Prepare(ctx context.Context) (err error) {
 	if err := cmp.Or(errs...); err != nil {
 		return fmt.Errorf("%s: warm-up: %w", j.Lock, err)
 	}
+	if j.holdsForOther() {
+		return j.take(ctx)
+	}
 	return nil
+}
+
+// open opens a Locker, with a client of its own.
+func (j *Job) open() (lock.Locker, error) {
+	kind, err := lock.Find(j.Lock)
+	if err != nil {
+		return nil, err
+	}
+	return kind.Open(lock.Config{
+		Addrs: j.Addrs, Commands: j.commands, Permits: j.Permits, IsCrowd: j.Lockers > 1 || j.Keys > 0,
+	})
 }
 
 // warmUp takes a key that no other goroutine uses, and, if the run is contended, a key that all
@@ -82,7 +99,7 @@ func (j *Job) Prepare(ctx context.Context) (err error) {
 // happens again, the run reports the waiter.
 func (j *Job) warmUp(ctx context.Context, g int) error {
 	for range warmUps {
-		if err := j.lockOnce(ctx, g, j.ownKey(g)); err != nil {
+		if err := j.lockOnce(ctx, g, ownKey(j.Process, g)); err != nil {
 			return err
 		}
 	}
@@ -118,6 +135,9 @@ func (j *Job) lockOnce(ctx context.Context, g int, key string) error {
 
 // Run locks from the time start on, and returns an Outcome.
 func (j *Job) Run(ctx context.Context, start time.Time) (any, error) {
+	if j.Keys > 0 {
+		return j.runMany(ctx, start)
+	}
 	workers := make([]*worker, j.Goroutines)
 	for g := range workers {
 		workers[g] = j.worker(g)
@@ -125,7 +145,7 @@ func (j *Job) Run(ctx context.Context, start time.Time) (any, error) {
 	if j.Burst {
 		return j.runBurst(ctx, start, workers)
 	}
-	return j.runLoop(ctx, start, workers)
+	return j.runLoop(ctx, start, workers), nil
 }
 
 // Close closes the lock.
@@ -153,6 +173,4 @@ func (j *Job) each(work func(g int)) {
 func (j *Job) lockerOf(g int) lock.Locker { return j.locks[g%len(j.locks)] }
 
 // ownKey returns the key that only one goroutine of all processes uses.
-func (j *Job) ownKey(g int) string {
-	return "own:" + strconv.Itoa(j.Process) + ":" + strconv.Itoa(g)
-}
+func ownKey(process, g int) string { return "own:" + strconv.Itoa(process) + ":" + strconv.Itoa(g) }

@@ -1,13 +1,14 @@
 package load
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
 	"github.com/reqlock/reqlock/tests/bench/internal/report"
 )
 
-// An Outcome is the result of one process, or the sum over all processes. Locks "in time" were
+// An Outcome is the result of a worker or a process, or a sum. Locks "in time" were
 // granted within the window.
 type Outcome struct {
 	Acquired, AcquiredInTime int64
@@ -15,46 +16,37 @@ type Outcome struct {
 	Starved                  int64    // waiters that gave up
 	Faults                   []string // of goroutines that ended early
 	Waits                    *measure.Histogram
-	Commands                 int64 // sent to Redis
+	Commands, Writes         int64 // commands sent to Redis, and how many writes to connections they took
 	Used                     measure.Usage
 	Rounds                   []Round // of a burst
+	Phases                   *Phases // of many keys
 }
 
 // costs are what a process had used when the work began.
 type costs struct {
-	used     measure.Usage
-	commands int64
+	used             measure.Usage
+	commands, writes int64
 }
 
-func (j *Job) costs() (costs, error) {
-	used, err := measure.Used()
-	return costs{used, j.commands.Commands()}, err
+func (j *Job) costs() costs {
+	return costs{measure.Used(), j.commands.Commands(), j.commands.Writes()}
 }
 
 // outcome returns the sum over all workers, and what was used since the work began.
-func (j *Job) outcome(before costs, workers []*worker) (*Outcome, error) {
-	after, err := j.costs()
-	o := &Outcome{
-		Waits:    measure.NewHistogram(),
-		Used:     after.used.Since(before.used),
-		Commands: after.commands - before.commands,
+func (j *Job) outcome(before costs, workers []*worker) *Outcome {
+	after := j.costs()
+	outcomes := make([]Outcome, len(workers))
+	for i, w := range workers {
+		outcomes[i] = w.Outcome
 	}
-	for _, w := range workers {
-		o.Acquired += w.acquired
-		o.AcquiredInTime += w.acquiredInTime
-		o.Handoffs += w.handoffs
-		o.HandoffsInTime += w.handoffsInTime
-		o.Starved += w.starved
-		if w.fault != nil {
-			o.Faults = append(o.Faults, w.fault.Error())
-		}
-		o.Waits.Merge(w.waits)
-	}
-	return o, err
+	o := sum(outcomes)
+	o.Used = after.used.Since(before.used)
+	o.Commands, o.Writes = after.commands-before.commands, after.writes-before.writes
+	return &o
 }
 
-// sum returns the sum over all processes. A round ends when the last goroutine of all processes
-// has its lock.
+// sum returns the sum over all workers, or over all processes. A round ends when the last goroutine
+// of all processes has its lock.
 func sum(outcomes []Outcome) Outcome {
 	all := Outcome{Waits: measure.NewHistogram(), Rounds: outcomes[0].Rounds}
 	for _, o := range outcomes {
@@ -66,6 +58,8 @@ func sum(outcomes []Outcome) Outcome {
 		all.Faults = append(all.Faults, o.Faults...)
 		all.Waits.Merge(o.Waits)
 		all.Commands += o.Commands
+		all.Writes += o.Writes
+		all.Phases = cmp.Or(all.Phases, o.Phases)
 		all.Used.CPU += o.Used.CPU
 		all.Used.Allocations += o.Used.Allocations
 		for i, round := range o.Rounds {
@@ -96,10 +90,14 @@ func (s Shape) figures(o Outcome, window, serverCPU time.Duration) []report.Figu
 		report.Duration("Redis CPU/lock", each(serverCPU)),
 		{Name: "allocs/lock", Value: float64(o.Used.Allocations) / acquired, Text: report.Number},
 	}
+	if o.Phases != nil {
+		return s.manyFigures(o)
+	}
 	if s.OwnKeys {
 		return append([]report.Figure{
 			{Name: "locks/s", Value: locks, Text: report.Number},
 			{Name: "commands/lock", Value: float64(o.Commands) / acquired, Text: report.Number},
+			{Name: "writes/lock", Value: float64(o.Writes) / acquired, Text: report.Number},
 			report.Duration("lock+release p50", o.Waits.Quantile(0.50)),
 			report.Duration("p99", o.Waits.Quantile(0.99)),
 			report.Duration("max", o.Waits.Longest),
@@ -113,5 +111,25 @@ func (s Shape) figures(o Outcome, window, serverCPU time.Duration) []report.Figu
 		report.Duration("wait p99", o.Waits.Quantile(0.99)),
 		report.Duration("wait max", o.Waits.Longest),
 		{Name: "starved", Value: float64(o.Starved), Text: report.Number},
+		{Name: "time/hand-off", Value: 1e6 / handoffs, Text: report.Micros},
+		{Name: "Redis CPU/hand-off", Value: float64(serverCPU.Microseconds()) / float64(o.Handoffs), Text: report.Micros},
 	}, costs...)
+}
+
+// manyFigures returns the figures of a run with many keys. The time of waiters is that of their grants.
+func (s Shape) manyFigures(o Outcome) []report.Figure {
+	p, keys := o.Phases, time.Duration(s.Keys)
+	took := p.End.Took
+	if s.Processes == 1 {
+		took += p.Begin.Took
+	}
+	return []report.Figure{
+		{Name: "locks/s", Value: float64(o.Acquired) / took.Seconds(), Text: report.Number},
+		report.Duration("CPU/key to begin", p.Begin.CPU/keys),
+		report.Duration("CPU/key to end", p.End.CPU/keys),
+		{Name: "a core while idle", Value: float64(p.Idle.CPU) / float64(p.Idle.Took), Text: report.Percent},
+		{Name: "commands/s while idle", Value: float64(p.Idle.Commands) / p.Idle.Took.Seconds(), Text: report.Number},
+		{Name: "memory/key", Value: float64(p.Memory) / float64(s.Keys), Text: report.Bytes},
+		{Name: "starved", Value: float64(o.Starved), Text: report.Number},
+	}
 }

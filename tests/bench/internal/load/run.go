@@ -9,6 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/tests/bench/internal/exclusion"
 	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
+	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/redisserver"
 	"github.com/reqlock/reqlock/tests/bench/internal/report"
 )
@@ -27,6 +28,11 @@ func (s Shape) run(ctx context.Context, on *redisserver.Servers, name string, wi
 	}
 	defer func() { _ = memory.Close() }()
 
+	kind, err := lock.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	s.Goroutines /= kind.Keys
 	jobs := make([]jobprocess.Job, s.Processes)
 	for i := range jobs {
 		jobs[i] = &Job{
@@ -34,15 +40,7 @@ func (s Shape) run(ctx context.Context, on *redisserver.Servers, name string, wi
 			Process: i, Window: window, Rounds: rounds,
 		}
 	}
-	var before time.Duration
-	outcomes, err := jobprocess.Run[Outcome](ctx, jobs, func() (err error) {
-		before, err = on.CPU(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	after, err := on.CPU(ctx)
+	outcomes, serverCPU, err := jobprocess.Run[Outcome](ctx, on, jobs...)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +54,10 @@ func (s Shape) run(ctx context.Context, on *redisserver.Servers, name string, wi
 			return nil, fmt.Errorf("TOO MANY HOLDERS AT ONCE, %d times", violations)
 		}
 	}
+	all.Acquired *= int64(kind.Keys)
+	all.AcquiredInTime *= int64(kind.Keys)
 	if len(all.Faults) > 0 {
 		err = fmt.Errorf("%d goroutines gave up; the first: %s", len(all.Faults), all.Faults[0])
 	}
-	return s.figures(all, window, after-before), err
+	return s.figures(all, window, serverCPU), err
 }

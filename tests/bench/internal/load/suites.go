@@ -3,7 +3,9 @@ package load
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,10 +20,13 @@ import (
 // The servers of quorums belong to tb; the others belong to the TB of their suite.
 func Suites(tb testing.TB, window time.Duration, rounds int) (suites []compare.Suite) {
 	tb.Helper()
-	for _, l := range slices.Concat(exclusive(), permits(), shared(), replicas(), quorums(tb)) {
+	for _, l := range slices.Concat(exclusive(), growth(), permits(), shared(), replicas(), quorums(tb), servers(tb)) {
+		if l.start == nil {
+			l.start = redisserver.Start
+		}
 		suites = append(suites, compare.Suite{
 			Name: l.name, Title: l.shape.String() + l.where, Contestants: l.locks,
-			Start: l.start, Picture: l.picture,
+			Start: l.start, Picture: l.picture, MostRepetitions: l.mostRepetitions,
 			Baseline: func(string) string { return l.locks[0] },
 			Run: func(ctx context.Context, on *redisserver.Servers, name string) ([]report.Figure, error) {
 				return l.shape.run(ctx, on, name, l.shape.window(window), rounds)
@@ -36,13 +41,19 @@ type load struct {
 	name    string
 	shape   Shape
 	locks   []string
-	start   func(testing.TB) *redisserver.Servers
-	where   string // the servers, as the end of the title
+	start   func(testing.TB) *redisserver.Servers // nil for one server
+	where   string                                // the servers, as the end of the title
 	picture compare.Picture
+
+	mostRepetitions int // 0 for no limit
 }
 
-// busy is the section of a holder that works.
-const busy = time.Millisecond
+const (
+	// busy is the section of a holder that works.
+	busy = time.Millisecond
+	// few is how often the suites repeat their runs that are long, or beside which others matter more.
+	few = 3
+)
 
 // exclusive returns the suites of exclusive locks on one server, or on a cluster. Where callers do
 // not wait, there are two settings of rueidislock: NoLoopTracking is faster, and can lose waiters.
@@ -51,16 +62,17 @@ func exclusive() []load {
 	free := []string{
 		lock.Reqlock, lock.ReqlockPlain, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw,
 	}
+	many := append(slices.Clone(free), lock.RawPipelined)
+	firsts := []string{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.Raw}
 	hot := []string{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.Raw}
 	bursts := []string{lock.Reqlock, lock.Redislock, lock.Redsync, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw}
-	server := redisserver.Start
 	return []load{
-		{name: "lone", shape: ownKeys(1), locks: free, start: server, picture: compare.Picture{
+		{name: "lone", shape: ownKeys(1), locks: free, picture: compare.Picture{
 			File: "lone-locks", Figure: "locks/s",
 			Title: "Locks per second of one goroutine", Note: "one uncontended key; more is better",
 		}},
-		{name: "keys-64", shape: ownKeys(64), locks: free, start: server},
-		{name: "keys-256", shape: ownKeys(256), locks: free, start: server, picture: compare.Picture{
+		{name: "keys-64", shape: ownKeys(64), locks: free},
+		{name: "keys-256", shape: ownKeys(256), locks: many, picture: compare.Picture{
 			File: "keys-locks", Figure: "locks/s",
 			Title: "Locks per second on 256 distinct keys", Note: "256 goroutines of one process; more is better",
 		}},
@@ -68,23 +80,73 @@ func exclusive() []load {
 			name: "keys-256-cluster", shape: ownKeys(256), locks: free, start: redisserver.StartCluster,
 			where: ", on a Redis Cluster of 3 masters",
 		},
-		{name: "hot-4x16", shape: oneKey(4, 16, 0), locks: hot, start: server, picture: compare.Picture{
+		{name: "first-lock", shape: firstLock(false), locks: firsts, where: ", each time by a new client and a new Locker"},
+		{name: "first-lock-no-scripts", shape: firstLock(true), locks: firsts, where: ", the same on a server without scripts"},
+		{name: "hot-4x16", shape: oneKey(4, 16, 0), locks: hot, picture: compare.Picture{
 			File: "hot-handoffs", Figure: "hand-offs/s",
 			Title: "Hand-offs per second on one hot key", Note: "4 processes of 16 goroutines, empty section; more is better",
 		}},
-		{name: "hot-4x16-1ms", shape: oneKey(4, 16, busy), locks: hot, start: server, picture: compare.Picture{
+		{name: "hot-4x16-1ms", shape: oneKey(4, 16, busy), locks: hot, picture: compare.Picture{
 			File: "hot-longest-wait", Figure: "wait max",
 			Title: "The longest wait", Note: "4 processes of 16 goroutines, 1 ms section; less is better",
 		}},
-		{name: "waiters-128", shape: oneKey(1, 128, busy), locks: append(slices.Clone(hot), lock.Channel), start: server},
-		{name: "burst-4x32", shape: burst(4, 32), locks: bursts, start: server},
+		{name: "hot-1x16", shape: oneKey(1, 16, 0), locks: append(slices.Clone(hot), lock.Channel)},
+		{name: "waiters-128", shape: oneKey(1, 128, busy), locks: append(slices.Clone(hot), lock.Channel)},
+		{name: "burst-4x32", shape: burst(4, 32), locks: bursts},
 	}
+}
+
+// growth returns the suites of ever more processes that each have one caller of the same key, and of
+// one process with ever more keys, which it holds or waits for.
+func growth() (loads []load) {
+	add := func(name string, number int, shape Shape, locks ...string) {
+		loads = append(loads, load{
+			name: fmt.Sprintf(name, number), shape: shape, mostRepetitions: few,
+			locks: append([]string{lock.Reqlock, lock.Rueidislock}, locks...),
+		})
+	}
+	for _, processes := range []int{10, 100, 1000} {
+		add("hot-%dx1", processes, crowd(processes, 0), lock.Redislock)
+	}
+	for _, keys := range []int{1, 1024, 16_384} {
+		add("holding-%d", keys, manyKeys(1, keys), lock.Redislock)
+	}
+	for _, keys := range []int{1, 1000} {
+		add("waiting-%d", keys, manyKeys(2, keys), lock.Redislock)
+	}
+	// redislock does not renew its locks, which end before it has taken the last one, and polls.
+	add("holding-%d", 100_000, manyKeys(1, 100_000))
+	add("waiting-%d", 20_000, manyKeys(2, 20_000))
+	add("waiting-%d", 50_000, manyKeys(2, 50_000))
+	return loads
+}
+
+// servers returns two suites for each line of the environment variable: the name, the version and
+// the path of a server, as .ci/servers prints them.
+func servers(tb testing.TB) (loads []load) {
+	tb.Helper()
+	for line := range strings.Lines(os.Getenv("REQLOCK_BENCH_SERVERS")) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			tb.Fatalf("REQLOCK_BENCH_SERVERS has a line that is not a name, a version and a path: %q", line)
+		}
+		lone := load{
+			name: "servers-" + fields[0] + "-lone", shape: ownKeys(1), where: ", on " + fields[0] + " " + fields[1], mostRepetitions: few,
+			locks: []string{lock.Reqlock, lock.Redislock, lock.Rueidislock, lock.RueidislockNoLoop, lock.Raw},
+			start: func(tb testing.TB) *redisserver.Servers { tb.Helper(); return redisserver.StartProgram(tb, fields[2]) },
+		}
+		keys := lone
+		keys.name, keys.shape = "servers-"+fields[0]+"-keys-256", ownKeys(256)
+		keys.locks = append(slices.Clone(lone.locks), lock.RawPipelined)
+		loads = append(loads, lone, keys)
+	}
+	return loads
 }
 
 // permits returns the suites of keys with eight permits.
 func permits() []load {
 	locks := []string{lock.ReqlockPermits, lock.RawPermits, lock.Asynq}
-	few := locks[:2] // a thousand servers of asynq would be measured more than their semaphores
+	simple := locks[:2] // a thousand servers of asynq would be measured more than their semaphores
 	loads := []load{
 		{name: "permits-lone", shape: ownKeys(1), locks: append(slices.Clone(locks), lock.Reqlock)},
 		{name: "permits-waiters-128", shape: oneKey(1, 128, busy), locks: append(slices.Clone(locks), lock.Channel)},
@@ -93,12 +155,12 @@ func permits() []load {
 			Title: "Hand-offs per second of 8 permits", Note: "4 processes of 16 goroutines, empty section; more is better",
 		}},
 		{name: "permits-4x16-1ms", shape: oneKey(4, 16, busy), locks: locks},
-		{name: "permits-10x1", shape: crowd(10, busy), locks: few},
-		{name: "permits-100x1", shape: crowd(100, busy), locks: few},
-		{name: "permits-1000x1", shape: crowd(1000, busy), locks: few},
+		{name: "permits-10x1", shape: crowd(10, busy), locks: simple},
+		{name: "permits-100x1", shape: crowd(100, busy), locks: simple},
+		{name: "permits-1000x1", shape: crowd(1000, busy), locks: simple},
 	}
 	for i := range loads {
-		loads[i].shape.Permits, loads[i].start = 8, redisserver.Start
+		loads[i].shape.Permits, loads[i].mostRepetitions = 8, few
 	}
 	return loads
 }
@@ -118,10 +180,12 @@ func shared() []load {
 		{name: "shared-1000x1", shape: crowd(1000, busy)},
 	}
 	for i := range loads {
-		loads[i].shape.Readers, loads[i].start = 90, redisserver.Start
+		loads[i].shape.Readers, loads[i].mostRepetitions = 90, few
 		loads[i].locks = []string{lock.ReqlockShared, lock.RawShared}
 	}
-	return loads
+	return append(loads, load{
+		name: "shared-lone-reader", shape: ownKeys(1), locks: []string{lock.ReqlockReader, lock.Reqlock},
+	})
 }
 
 // replicas returns the suites of locks that a replica must acknowledge, beside locks that wait for

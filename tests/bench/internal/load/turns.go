@@ -7,17 +7,14 @@ import (
 
 // runLoop lets the goroutines take the lock, release it and take it again at once, until the
 // window has passed. Waiters at that time are still served.
-func (j *Job) runLoop(ctx context.Context, start time.Time, workers []*worker) (*Outcome, error) {
+func (j *Job) runLoop(ctx context.Context, start time.Time, workers []*worker) *Outcome {
 	deadline := start.Add(j.Window)
 	gate := make(chan struct{})
-	var (
-		before costs
-		failed error
-	)
+	var before costs
 	go func() {
 		defer close(gate)
 		time.Sleep(time.Until(start))
-		before, failed = j.costs()
+		before = j.costs()
 	}()
 
 	j.each(func(g int) {
@@ -32,9 +29,6 @@ func (j *Job) runLoop(ctx context.Context, start time.Time, workers []*worker) (
 			}
 		}
 	})
-	if failed != nil {
-		return nil, failed
-	}
 	return j.outcome(before, workers)
 }
 
@@ -48,19 +42,16 @@ type Round struct {
 // round begins.
 func (j *Job) runBurst(ctx context.Context, start time.Time, workers []*worker) (*Outcome, error) {
 	time.Sleep(time.Until(start))
-	before, err := j.costs()
-	if err != nil {
-		return nil, err
-	}
-	rounds := make([]Round, j.Rounds)
+	before, rounds := j.costs(), make([]Round, j.Rounds)
 	for i := range rounds {
+		var err error
 		if rounds[i], err = j.round(ctx, workers, i+1); err != nil {
 			return nil, err
 		}
 	}
-	outcome, err := j.outcome(before, workers)
+	outcome := j.outcome(before, workers)
 	outcome.Rounds = rounds
-	return outcome, err
+	return outcome, nil
 }
 
 // round runs one round, which begins in all processes at the same time.

@@ -2,9 +2,12 @@ package load
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/tests/bench/internal/lock"
 	"github.com/reqlock/reqlock/tests/bench/internal/measure"
@@ -18,21 +21,17 @@ type worker struct {
 	key   string
 	id    int64 // above 0, unique among the goroutines of all processes
 
-	acquired, acquiredInTime int64
-	handoffs, handoffsInTime int64
-	starved                  int64
-	fault                    error
-	waits                    *measure.Histogram
-	lastGrant                time.Time
+	Outcome
+	lastGrant time.Time
 }
 
 func (j *Job) worker(g int) *worker {
 	w := &worker{
 		job: j, locks: j.lockerOf(g), key: hotKey, id: int64(j.Process*j.Goroutines + g + 1),
-		waits: measure.NewHistogram(),
+		Outcome: Outcome{Waits: measure.NewHistogram()},
 	}
 	if j.OwnKeys {
-		w.key = j.ownKey(g)
+		w.key = ownKey(j.Process, g)
 	}
 	return w
 }
@@ -43,22 +42,23 @@ func (j *Job) worker(g int) *worker {
 // It records the wait. For a key that no other goroutine uses, it records the time of lock and
 // release together, which is what such a caller spends.
 func (w *worker) turn(ctx context.Context, began, deadline time.Time) bool {
+	if w.job.IsFirst {
+		var err error
+		if began, err = w.reopen(ctx); w.failed(ctx, err) {
+			return false
+		}
+	}
 	reads := w.job.Readers > 0 && rand.N(100) < w.job.Readers //nolint:gosec // it guards nothing
 	held, err := w.lock(ctx, reads)
 	granted := time.Now()
 	w.lastGrant = granted
-	if err != nil {
-		w.waits.Record(granted.Sub(began))
-		if ctx.Err() != nil {
-			w.starved++
-		} else {
-			w.fault = err
-		}
+	if w.failed(ctx, err) {
+		w.Waits.Record(granted.Sub(began))
 		return false
 	}
 	handoff := false
 	if !w.job.OwnKeys {
-		w.waits.Record(granted.Sub(began))
+		w.Waits.Record(granted.Sub(began))
 		handoff = w.enter(reads)
 	}
 	if w.job.Section > 0 {
@@ -69,13 +69,39 @@ func (w *worker) turn(ctx context.Context, began, deadline time.Time) bool {
 	}
 	err = held.Release(ctx)
 	if w.job.OwnKeys {
-		w.waits.Record(time.Since(began))
+		w.Waits.Record(time.Since(began))
 	}
 	w.count(handoff, granted.Before(deadline))
-	if err != nil {
-		w.fault = err // kept, if a later round goes well
+	return !w.failed(ctx, err)
+}
+
+// failed reports whether err is an error. It keeps the last one, unless the caller gave up.
+func (w *worker) failed(ctx context.Context, err error) bool {
+	switch {
+	case err == nil:
+		return false
+	case ctx.Err() != nil:
+		w.Starved++
+	default:
+		w.Faults = []string{err.Error()}
 	}
-	return err == nil
+	return true
+}
+
+// reopen gives the worker a new Locker, and returns when it began to. Before, it closes the old one,
+// and removes the scripts from the server if the shape says so.
+func (w *worker) reopen(ctx context.Context) (began time.Time, err error) {
+	err = w.locks.Close()
+	if w.job.NoScripts {
+		admin := redis.NewClient(&redis.Options{Addr: w.job.Addrs[0]})
+		err = errors.Join(err, admin.ScriptFlush(ctx).Err(), admin.Close())
+	}
+	began = time.Now()
+	locks, failed := w.job.open()
+	if failed == nil {
+		w.locks, w.job.locks[0] = locks, locks
+	}
+	return began, errors.Join(err, failed)
 }
 
 // lock takes the key, as a reader or alone.
@@ -108,14 +134,14 @@ func (w *worker) leave(reads bool) {
 
 // count counts a granted lock.
 func (w *worker) count(handoff, inTime bool) {
-	w.acquired++
+	w.Acquired++
 	if handoff {
-		w.handoffs++
+		w.Handoffs++
 	}
 	if inTime {
-		w.acquiredInTime++
+		w.AcquiredInTime++
 		if handoff {
-			w.handoffsInTime++
+			w.HandoffsInTime++
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 
 	"github.com/alicebob/miniredis/v2"
 	redisv8 "github.com/go-redis/redis/v8"
@@ -28,9 +27,6 @@ type asynqSemaphore struct {
 	server  *asynq.Server
 	tasks   chan context.Context // of the tasks that no lock has borrowed
 	closing chan struct{}
-
-	mu   sync.Mutex
-	keys map[string]*rate.Semaphore
 }
 
 func openAsynq(c Config) (Locker, error) {
@@ -44,7 +40,6 @@ func openAsynq(c Config) (Locker, error) {
 		permits: max(1, c.Permits),
 		tasks:   make(chan context.Context, asynqTasks),
 		closing: make(chan struct{}),
-		keys:    make(map[string]*rate.Semaphore),
 	}
 	if err := s.startTasks(); err != nil {
 		return nil, errors.Join(err, s.client.Close())
@@ -75,7 +70,7 @@ func (s *asynqSemaphore) startTasks() (err error) {
 
 // Lock implements Locker.
 func (s *asynqSemaphore) Lock(ctx context.Context, key string) (Held, error) { //nolint:contextcheck // the task's context names the holder
-	held := asynqHeld{from: s, semaphore: s.semaphore(key)}
+	held := asynqHeld{from: s, semaphore: rate.NewSemaphore(connectedTo{s.client}, key, s.permits)}
 	select {
 	case held.task = <-s.tasks:
 	case <-ctx.Done():
@@ -88,16 +83,6 @@ func (s *asynqSemaphore) Lock(ctx context.Context, key string) (Held, error) { /
 		s.tasks <- held.task
 	}
 	return got, err
-}
-
-// semaphore returns the semaphore of a key.
-func (s *asynqSemaphore) semaphore(key string) *rate.Semaphore {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.keys[key] == nil {
-		s.keys[key] = rate.NewSemaphore(connectedTo{s.client}, key, s.permits)
-	}
-	return s.keys[key]
 }
 
 // connectedTo makes a semaphore use a client that there is already.

@@ -8,12 +8,11 @@ import (
 // A channelLock is a lock within one process: the optimum without Redis.
 type channelLock struct {
 	permits int
-	mu      sync.Mutex
-	keys    map[string]channelHeld
+	keys    sync.Map // of channelHeld
 }
 
 func openChannel(c Config) (Locker, error) {
-	return &channelLock{permits: max(1, c.Permits), keys: make(map[string]channelHeld)}, nil
+	return &channelLock{permits: max(1, c.Permits)}, nil
 }
 
 // Lock implements Locker.
@@ -29,14 +28,11 @@ func (c *channelLock) Lock(ctx context.Context, key string) (Held, error) {
 
 // of returns the lock of a key.
 func (c *channelLock) of(key string) channelHeld {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	held, ok := c.keys[key]
+	held, ok := c.keys.Load(key)
 	if !ok {
-		held = make(channelHeld, c.permits)
-		c.keys[key] = held
+		held, _ = c.keys.LoadOrStore(key, make(channelHeld, c.permits))
 	}
-	return held
+	return held.(channelHeld)
 }
 
 // Close implements Locker.

@@ -41,6 +41,7 @@ type Config struct {
 	Addrs    []string      // one server, the masters of a cluster, or the servers of a quorum
 	Commands *wire.Counter // counts the commands of the Locker
 	Permits  int           // how many locks of a key may be held at a time; 0 is one
+	IsCrowd  bool          // so many callers or Lockers come together that commands may take long
 }
 
 // The names of the compared locks.
@@ -52,12 +53,14 @@ const (
 	Rueidislock       = "rueidislock"
 	RueidislockNoLoop = "rueidislock noloop"
 	Raw               = "raw go-redis"
+	RawPipelined      = "raw pipelined"
 	ReqlockReplica    = "reqlock acknowledged"
 	RawReplica        = "raw SET+WAIT"
 	ReqlockPermits    = "reqlock permits"
 	RawPermits        = "raw sorted set"
 	Asynq             = "asynq semaphore"
 	ReqlockShared     = "reqlock shared"
+	ReqlockReader     = "reqlock reader"
 	RawShared         = "raw readers and writer"
 	ReqlockQuorum     = "reqlock quorum"
 	RedsyncQuorum     = "redsync quorum"
@@ -69,8 +72,8 @@ type Kind struct {
 	Name    string
 	Module  string // the module that has its version; "" for none
 	Setting string // its settings, as text
-
-	open func(Config) (Locker, error)
+	Keys    int    // how many keys each of its locks takes together; 0 is one
+	Open    func(Config) (Locker, error)
 }
 
 // Kinds returns all kinds, reqlock first.
@@ -82,32 +85,35 @@ func Kinds() []Kind {
 		rueidis = "github.com/redis/rueidis"
 	)
 	return []Kind{
-		{Reqlock, ours, "its defaults, on a client with ContextTimeoutEnabled", openReqlock},
-		{ReqlockPlain, ours, "the same on a client with the defaults of go-redis", openReqlockPlain},
-		{Redislock, "github.com/bsm/redislock", "LinearBackoff(1 ms)", openRedislock},
-		{Redsync, redsync, "retries after 1 to 5 ms at random, as often as it takes", openRedsync},
-		{Rueidislock, rueidis, "KeyMajority 1, TryNextAfter 500 ms", openRueidislock},
-		{RueidislockNoLoop, rueidis, "the same with NoLoopTracking", openRueidislockNoLoop},
-		{Raw, goRedis, "SET NX PX and EVALSHA compare-and-delete; asks again after 1 ms", openRaw},
-		{ReqlockReplica, ours, "the same as reqlock, with WithReplicas(1, 200 ms) and WithCommandTimeout(800 ms)", openReqlockReplica},
-		{RawReplica, goRedis, "SET NX PX and WAIT 1 in one pipeline, apart from that as raw go-redis", openRawReplica},
-		{ReqlockPermits, ours, "the same as reqlock, with WithPermits and WithCommandTimeout(2 s)", openReqlockPermits},
-		{RawPermits, goRedis, "a sorted set of holders, counted and extended by one script; asks again after 1 ms", openRawPermits},
-		{Asynq, "github.com/hibiken/asynq/x", "each permit belongs to one of 128 tasks of asynq that run for this; asks again after 1 ms", openAsynq},
-		{ReqlockShared, ours, "the same as reqlock, with WithShared for readers and WithCommandTimeout(2 s)", openReqlockShared},
-		{RawShared, goRedis, "a key of the writer and a sorted set of readers, checked by one script; asks again after 1 ms", openRawShared},
-		{ReqlockQuorum, ours, "NewQuorum with its defaults, on clients with ContextTimeoutEnabled", openReqlockQuorum},
-		{RedsyncQuorum, redsync, "a pool for each server, apart from that as redsync", openRedsyncQuorum},
-		{Channel, "", "a Go channel in one process, with room for each permit: the ideal, without Redis", openChannel},
+		{Reqlock, ours, "its defaults, on a client with ContextTimeoutEnabled; for a thousand callers or more WithCommandTimeout(2 s)", 0, openReqlock},
+		{ReqlockPlain, ours, "the same on a client with the defaults of go-redis", 0, openReqlockPlain},
+		{Redislock, "github.com/bsm/redislock", "LinearBackoff(1 ms)", 0, openRedislock},
+		{Redsync, redsync, "retries after 1 to 5 ms at random, as often as it takes", 0, openRedsync},
+		{Rueidislock, rueidis, "KeyMajority 1, TryNextAfter 500 ms", 0, openRueidislock},
+		{RueidislockNoLoop, rueidis, "the same with NoLoopTracking", 0, openRueidislockNoLoop},
+		{Raw, goRedis, "SET NX PX and EVALSHA compare-and-delete; asks again after 1 ms", 0, openRaw},
+		{RawPipelined, goRedis, "pipelines of SET NX PX and DEL of 32 keys, on one connection: a limit, since nothing is held", pipelinedKeys, openRawPipelined},
+		{ReqlockReplica, ours, "the same as reqlock, with WithReplicas(1, 200 ms) and WithCommandTimeout(800 ms)", 0, openReqlockReplica},
+		{RawReplica, goRedis, "SET NX PX and WAIT 1 in one pipeline, apart from that as raw go-redis", 0, openRawReplica},
+		{ReqlockPermits, ours, "the same as reqlock, with WithPermits and WithCommandTimeout(2 s)", 0, openReqlockPermits},
+		{RawPermits, goRedis, "a sorted set of holders, counted and extended by one script; asks again after 1 ms", 0, openRawPermits},
+		{Asynq, "github.com/hibiken/asynq/x", "each permit belongs to one of 128 tasks of asynq that run for this; asks again after 1 ms", 0, openAsynq},
+		{ReqlockShared, ours, "the same as reqlock, with WithShared for readers and WithCommandTimeout(2 s)", 0, openReqlockShared},
+		{ReqlockReader, ours, "the same, where all callers are readers", 0, openReqlockReader},
+		{RawShared, goRedis, "a key of the writer and a sorted set of readers, checked by one script; asks again after 1 ms", 0, openRawShared},
+		{ReqlockQuorum, ours, "NewQuorum with its defaults, on clients with ContextTimeoutEnabled", 0, openReqlockQuorum},
+		{RedsyncQuorum, redsync, "a pool for each server, apart from that as redsync", 0, openRedsyncQuorum},
+		{Channel, "", "a Go channel in one process, with room for each permit: the ideal, without Redis", 0, openChannel},
 	}
 }
 
-// Open opens a lock of the kind with that name.
-func Open(name string, c Config) (Locker, error) {
+// Find returns the kind with that name.
+func Find(name string) (Kind, error) {
 	for _, kind := range Kinds() {
 		if kind.Name == name {
-			return kind.open(c)
+			kind.Keys = max(1, kind.Keys)
+			return kind, nil
 		}
 	}
-	return nil, fmt.Errorf("no lock is named %q", name)
+	return Kind{}, fmt.Errorf("no lock is named %q", name)
 }

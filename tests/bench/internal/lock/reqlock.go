@@ -21,15 +21,18 @@ const (
 	// replicaTime is how long a replica may take to acknowledge a lock, here and in the bare
 	// commands: much longer than it takes.
 	replicaTime = 200 * time.Millisecond
-	// manyLockersTimeout bounds a command where up to a thousand Lockers send theirs at the same
-	// time. The bare commands have the timeouts of go-redis, which are longer.
-	manyLockersTimeout = 2 * time.Second
+	// crowdTimeout bounds a command where up to a thousand Lockers send theirs at the same time. The bare commands have the timeouts of go-redis, which are longer.
+	crowdTimeout = 2 * time.Second
 	// closeTime is how long Close waits for the release of locks.
 	closeTime = 2 * time.Second
 )
 
 func openReqlock(c Config) (Locker, error) {
-	return reqlockOn(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines))
+	client := wire.NewClient(c.Addrs, c.Commands, wire.Deadlines)
+	if c.IsCrowd {
+		return reqlockOn(client, core.WithCommandTimeout(crowdTimeout))
+	}
+	return reqlockOn(client)
 }
 
 func openReqlockPlain(c Config) (Locker, error) {
@@ -43,11 +46,11 @@ func openReqlockReplica(c Config) (Locker, error) {
 
 func openReqlockPermits(c Config) (Locker, error) {
 	return reqlockOn(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines),
-		core.WithPermits(max(1, c.Permits)), core.WithCommandTimeout(manyLockersTimeout))
+		core.WithPermits(max(1, c.Permits)), core.WithCommandTimeout(crowdTimeout))
 }
 
 func openReqlockShared(c Config) (Locker, error) {
-	writers, err := reqlockOn(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), core.WithCommandTimeout(manyLockersTimeout))
+	writers, err := reqlockOn(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), core.WithCommandTimeout(crowdTimeout))
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +92,11 @@ func (r reqlock) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	return errors.Join(r.locks.Close(ctx), wire.Close(r.clients))
+}
+
+// openReqlockReader returns a Locker whose locks are all shared.
+func openReqlockReader(c Config) (Locker, error) {
+	return reqlockOn(wire.NewClient(c.Addrs, c.Commands, wire.Deadlines), core.WithShared(true))
 }
 
 // A reqlockShared is a reqlock whose readers use a view.

@@ -12,9 +12,5 @@ func Median(values []float64) float64 {
 		return math.NaN()
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }

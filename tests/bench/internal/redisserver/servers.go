@@ -30,6 +30,12 @@ func Start(tb testing.TB) *Servers {
 	return mastersOf(tb, redistest.Start(tb))
 }
 
+// StartProgram starts the server at a path, such as Valkey.
+func StartProgram(tb testing.TB, program string) *Servers {
+	tb.Helper()
+	return mastersOf(tb, redistest.StartProgram(tb, program))
+}
+
 // StartCluster starts a Redis Cluster of three masters without replicas, whose nodes may be silent
 // as long as by default. It takes two to three seconds.
 func StartCluster(tb testing.TB) *Servers {
@@ -63,13 +69,11 @@ func StartQuorum(tb testing.TB, count int, age time.Duration) *Servers {
 	for i := range servers {
 		servers[i] = redistest.Start(tb)
 	}
-	s := mastersOf(tb, servers...)
-	for _, master := range s.masters {
-		if err := awaitAge(tb.Context(), master, age); err != nil {
-			tb.Fatalf("wait until the servers of a quorum have run for %v: %v", age, err)
-		}
+	select {
+	case <-tb.Context().Done():
+	case <-time.After(age + time.Second): // they count whole seconds
 	}
-	return s
+	return mastersOf(tb, servers...)
 }
 
 func mastersOf(tb testing.TB, servers ...*redistest.Server) *Servers {
@@ -90,26 +94,19 @@ func (s *Servers) First(count int) *Servers {
 	return &Servers{Addrs: s.Addrs[:count], masters: s.masters[:count]}
 }
 
-// Clear deletes all keys, and returns when the replicas have, too.
+// Clear deletes all keys, and returns when the replicas have, too. WAIT waits for what its own
+// connection has sent.
 func (s *Servers) Clear(ctx context.Context) error {
 	for _, master := range s.masters {
-		if err := s.clear(ctx, master); err != nil {
+		conn := master.Conn()
+		flushed, wait := conn.FlushAll(ctx), conn.Do(ctx, "WAIT", len(s.replicas), clearTime.Milliseconds())
+		n, err := wait.Int()
+		if err = errors.Join(flushed.Err(), err, conn.Close()); err != nil {
 			return err
+		}
+		if n < len(s.replicas) {
+			return fmt.Errorf("%d of %d replicas have deleted all keys in %v", n, len(s.replicas), clearTime)
 		}
 	}
 	return nil
-}
-
-// clear deletes the keys of a master. WAIT waits for what its own connection has sent.
-func (s *Servers) clear(ctx context.Context, master *redis.Client) (err error) {
-	conn := master.Conn()
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := conn.FlushAll(ctx).Err(); err != nil {
-		return err
-	}
-	n, err := conn.Do(ctx, "WAIT", len(s.replicas), clearTime.Milliseconds()).Int()
-	if err == nil && n < len(s.replicas) {
-		err = fmt.Errorf("%d of %d replicas have deleted all keys in %v", n, len(s.replicas), clearTime)
-	}
-	return err
 }

@@ -36,8 +36,8 @@ func (s *Servers) CPU(ctx context.Context) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// leaveTime is how long clients may take to disconnect.
-const leaveTime = 5 * time.Second
+// leaveTime is how long clients may take to disconnect, and leavePoll how often they are counted.
+const leaveTime, leavePoll = 5 * time.Second, 5 * time.Millisecond
 
 // Memory returns the memory of all keys of one server, with everything that it stores for them,
 // and the number of keys. It deletes the keys. It waits until all other clients have disconnected,
@@ -64,33 +64,13 @@ func (s *Servers) Memory(ctx context.Context) (bytes, keys int64, err error) {
 
 // awaitAlone returns when no other client is connected.
 func awaitAlone(ctx context.Context, server *redis.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, leaveTime)
-	defer cancel()
-	return awaitInfo(ctx, server, "clients", "connected_clients", func(clients int64) bool { return clients == 1 })
-}
-
-// awaitAge returns when a server has run for longer than age. It reports whole seconds, of which
-// the first may have been shorter.
-func awaitAge(ctx context.Context, server *redis.Client, age time.Duration) error {
-	return awaitInfo(ctx, server, "server", "uptime_in_seconds", func(seconds int64) bool {
-		return time.Duration(seconds)*time.Second >= age+time.Second
-	})
-}
-
-// infoPoll is how often awaitInfo asks.
-const infoPoll = 5 * time.Millisecond
-
-// awaitInfo returns when a number of INFO is as wanted.
-func awaitInfo(ctx context.Context, server *redis.Client, section, field string, wanted func(int64) bool) error {
-	for {
-		n, err := numberOf(ctx, server, section, field)
-		if err != nil || wanted(n) {
+	for end := time.Now().Add(leaveTime); ; time.Sleep(leavePoll) {
+		clients, err := numberOf(ctx, server, "clients", "connected_clients")
+		if err != nil || clients == 1 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s is %d: %w", field, n, ctx.Err())
-		case <-time.After(infoPoll):
+		if time.Now().After(end) {
+			return fmt.Errorf("%d clients are still connected", clients-1)
 		}
 	}
 }

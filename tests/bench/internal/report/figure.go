@@ -4,7 +4,6 @@ package report
 import (
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -55,6 +54,8 @@ func Micros(micros float64) string {
 		return Number(micros/1e6) + " s"
 	case size >= 1e3:
 		return Number(micros/1e3) + " ms"
+	case size < 1:
+		return Number(micros*1e3) + " ns"
 	default:
 		return Number(micros) + " µs"
 	}
@@ -79,15 +80,11 @@ func Percent(part float64) string {
 // thousands returns a whole number with commas.
 func thousands(f float64) string {
 	digits := strconv.FormatFloat(math.Abs(f), 'f', 0, 64)
-	var b strings.Builder
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
 	if f < 0 {
-		b.WriteByte('-')
+		return "-" + digits
 	}
-	for i, digit := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(digit)
-	}
-	return b.String()
+	return digits
 }

@@ -41,15 +41,11 @@ func (t *Table) Print(w io.Writer) {
 func (t *Table) line(cells []string, widths []int) string {
 	var b strings.Builder
 	for i, cell := range cells {
-		gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-		if i > 0 {
-			b.WriteString("  ")
-		}
+		width := widths[i]
 		if i < t.Left {
-			b.WriteString(cell + gap)
-		} else {
-			b.WriteString(gap + cell)
+			width = -width
 		}
+		fmt.Fprintf(&b, "%*s  ", width, cell)
 	}
 	return strings.TrimRight(b.String(), " ")
 }

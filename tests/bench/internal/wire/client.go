@@ -56,11 +56,15 @@ func Close(clients []redis.UniversalClient) error {
 // A Counter counts the commands that are sent on its connections. The zero value is ready.
 // It is safe for concurrent use.
 type Counter struct {
-	commands atomic.Int64
+	commands, writes atomic.Int64
 }
 
 // Commands returns how many commands have been sent so far.
 func (c *Counter) Commands() int64 { return c.commands.Load() }
+
+// Writes returns in how many writes they have been sent. Where one caller waits for each reply, these
+// are its round trips.
+func (c *Counter) Writes() int64 { return c.writes.Load() }
 
 // Dial connects to addr over TCP. It counts the commands on the connection, and is
 // otherwise the dialer's connection. The error is the dialer's.
@@ -90,6 +94,7 @@ type conn struct {
 func (c *conn) Write(sent []byte) (int, error) {
 	if commands := c.parser.ended(sent); commands > 0 {
 		c.counter.commands.Add(int64(commands))
+		c.counter.writes.Add(1)
 	}
 	return c.TCPConn.Write(sent)
 }
