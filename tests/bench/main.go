@@ -65,7 +65,7 @@ type program struct {
 	pictures      string // the directory to draw into; "" for none
 }
 
-// run runs the suites whose names match, and prints a table for each. After
+// run runs the suites whose names match, and prints a table for each, and one of their goals. After
 // an error the other suites still run.
 func (p program) run(ctx context.Context, only string) error {
 	names, err := regexp.Compile(only)
@@ -77,7 +77,10 @@ func (p program) run(ctx context.Context, only string) error {
 			return err
 		}
 	}
-	var errs []error
+	var (
+		errs []error
+		all  []*compare.Results
+	)
 	outcome := programtb.Run(ctx, "bench", func(tb testing.TB) { //nolint:contextcheck // servers end with tb
 		suites := slices.DeleteFunc(p.suites(tb), func(s compare.Suite) bool { return !names.MatchString(s.Name) })
 		if len(suites) == 0 {
@@ -86,10 +89,12 @@ func (p program) run(ctx context.Context, only string) error {
 		p.printSetting(tb)
 		for _, s := range suites {
 			if tb.Context().Err() == nil {
-				errs = append(errs, p.measure(tb.Context(), s))
+				results, err := p.measure(tb.Context(), s)
+				all, errs = append(all, results), append(errs, err)
 			}
 		}
 	})
+	compare.PrintGoals(p.out, goals(), all)
 	return errors.Join(append(errs, outcome.Err(), ctx.Err())...)
 }
 
@@ -100,11 +105,11 @@ func (p program) suites(tb testing.TB) []compare.Suite {
 }
 
 // measure runs a suite and prints what there is of its results.
-func (p program) measure(ctx context.Context, s compare.Suite) error {
+func (p program) measure(ctx context.Context, s compare.Suite) (*compare.Results, error) {
 	results, err := s.Measure(ctx, p.repetitions, p.profiles, p.progress)
 	results.Print(p.out)
 	if p.pictures != "" {
 		err = errors.Join(err, results.WritePicture(p.pictures))
 	}
-	return err
+	return results, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	testsuite "github.com/reqlock/reqlock/internal/testkit/suite"
+	"github.com/reqlock/reqlock/tests/bench/internal/compare"
 	"github.com/reqlock/reqlock/tests/bench/internal/jobprocess"
 )
 
@@ -35,9 +37,29 @@ func TestProgram(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^raw pipelined .* 2\.00 +0\.0312 `).MatchString(out) {
 		t.Error("a pipeline has not two commands for each of 32 keys:\n" + out)
 	}
+	if _, rows, _ := strings.Cut(out, "\ngoals "); !regexp.MustCompile(`\nfirst lock  .* held\n`).MatchString(rows) || strings.Contains(rows, " -  ") {
+		t.Error("a goal is missing, or is compared with nothing:\n" + rows)
+	}
 	for _, file := range []string{"hot-handoffs.svg", "burst-4x32.raw-go-redis.0.3.pprof"} {
 		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+func TestGoalsNameSuitesAndContestants(t *testing.T) {
+	t.Setenv("REQLOCK_BENCH_SERVERS", "valkey9 9.0 /nowhere")
+	there := make(map[compare.Cell]bool)
+	for _, s := range (program{}).suites(t) {
+		for _, contestant := range s.Contestants {
+			there[compare.Cell{Suite: s.Name, Contestant: contestant}] = true
+		}
+	}
+	for _, g := range goals() {
+		for _, c := range append(g.Anchors, g.Reached) {
+			if c = (compare.Cell{Suite: cmp.Or(c.Suite, g.Reached.Suite), Contestant: cmp.Or(c.Contestant, g.Reached.Contestant)}); !there[c] {
+				t.Errorf("%s: there is no %v", g.Case, c)
+			}
 		}
 	}
 }
