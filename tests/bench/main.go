@@ -88,10 +88,15 @@ func (p program) run(ctx context.Context, only string) error {
 		}
 		p.printSetting(tb)
 		for _, s := range suites {
-			if tb.Context().Err() == nil {
-				results, err := p.measure(tb.Context(), s)
-				all, errs = append(all, results), append(errs, err)
+			if tb.Context().Err() != nil {
+				return
 			}
+			results, err := s.Measure(tb.Context(), p.repetitions, p.profiles, p.progress)
+			results.Print(p.out)
+			if p.pictures != "" {
+				err = errors.Join(err, results.WritePicture(p.pictures))
+			}
+			all, errs = append(all, results), append(errs, err)
 		}
 	})
 	compare.PrintGoals(p.out, goals(), all)
@@ -102,14 +107,4 @@ func (p program) run(ctx context.Context, only string) error {
 func (p program) suites(tb testing.TB) []compare.Suite {
 	tb.Helper()
 	return slices.Concat(load.Suites(tb, p.window, p.rounds), idempotent.Suites(p.window))
-}
-
-// measure runs a suite and prints what there is of its results.
-func (p program) measure(ctx context.Context, s compare.Suite) (*compare.Results, error) {
-	results, err := s.Measure(ctx, p.repetitions, p.profiles, p.progress)
-	results.Print(p.out)
-	if p.pictures != "" {
-		err = errors.Join(err, results.WritePicture(p.pictures))
-	}
-	return results, err
 }

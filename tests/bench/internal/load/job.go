@@ -30,6 +30,7 @@ type Job struct {
 	locks    []lock.Locker
 	held     []lock.Held  // of many keys
 	served   atomic.Int64 // of them
+	giveUp   context.CancelFunc
 	commands *wire.Counter
 	memory   *exclusion.Memory
 }
@@ -150,6 +151,9 @@ func (j *Job) Run(ctx context.Context, start time.Time) (any, error) {
 
 // Close closes the lock.
 func (j *Job) Close() error {
+	if j.giveUp != nil {
+		j.giveUp()
+	}
 	var errs []error
 	for _, locks := range j.locks {
 		errs = append(errs, locks.Close())
