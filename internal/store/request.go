@@ -41,6 +41,11 @@ type EnqueueRequest struct {
 	Claim time.Duration
 	// Join adds the token to the queue if the key is not granted.
 	Join bool
+	// Apart says that each earlier command of the token has had the reply to its only send. So no
+	// Take arrives late, and the token is not both in the key and in the queue. Fresh says besides
+	// that no command has added the token to the queue. Either makes the command cheap behind a
+	// long queue. An Attempt and a shared lease do not use them.
+	Apart, Fresh bool
 	// Fences is how many fencing numbers to reserve at most; 0 is none.
 	Fences int
 	// Waiter is the token in the queue, which hints name, if Token is a ballot. A store
@@ -74,6 +79,8 @@ type ReleaseRequest struct {
 	Claim time.Duration
 	// NoWaiters is true if no token is known to wait for the key.
 	NoWaiters bool
+	// Apart has the meaning of EnqueueRequest.Apart.
+	Apart bool
 	// Rejoin is the token of the next episode of this process, which the release adds to
 	// the end of the queue in the same step; "" is none. It excludes an Attempt.
 	Rejoin string

@@ -22,7 +22,7 @@ func (s *Store) beginAttempt(r *store.EnqueueRequest, done func(store.Answer, er
 	t.encodeKey(&t.record, keyspace.RecordSuffix)
 	t.encodeFence()
 	t.encodeQueue(r.Claim)
-	t.encodeAsk(r.Join)
+	t.encodeAsk(boolArg(r.Join))
 	t.encodeAttempt(r.Attempt, r.Attempt.Keep)
 	if r.Attempt.Rerun {
 		t.args = append(t.args, "rerun")

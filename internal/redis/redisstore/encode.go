@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type details struct {
 	ending     store.Ending   // of a Release
 	freed      bool           // by a native release, which others wait behind
 	toTicket   bool           // of a Release
+	joinsFresh bool           // of an Enqueue
 }
 
 // init starts the operation. size is the length of a big argument.
@@ -120,9 +122,34 @@ func (x *operation) encodeQueue(claim time.Duration) {
 }
 
 // encodeAsk adds the arguments of ask.lua that queue.lua does not have.
-func (x *operation) encodeAsk(join bool) {
-	x.args = append(x.args, boolArg(join), x.fences)
+func (x *operation) encodeAsk(join int) {
+	x.args = append(x.args, join, x.fences)
 }
+
+// How a token joins the queue: see ask.lua.
+const (
+	doesNotJoin = iota
+	joinsAgain
+	joinsApart
+	joinsFresh
+)
+
+// joinOf returns how the token of an Enqueue joins the queue.
+func joinOf(r *store.EnqueueRequest) int {
+	switch {
+	case !r.Join:
+		return doesNotJoin
+	case r.Fresh && r.Apart:
+		return joinsFresh
+	case r.Apart:
+		return joinsApart
+	default:
+		return joinsAgain
+	}
+}
+
+// joinArg is the place of encodeAsk's first argument, from the end.
+const joinArg = 2
 
 // boolArg returns a boolean as the scripts expect it.
 func boolArg(b bool) int {
@@ -153,7 +180,12 @@ func (x *operation) Command(sends int) command.Command {
 		x.briefScript.Reset(3, x.args[:briefLen])
 		return &x.briefScript
 	}
-	return command.New(3, x.args)
+	args := x.args
+	if x.joinsFresh && sends > 1 { // the first send may have added the token
+		args = slices.Clone(args)
+		args[len(args)-joinArg] = joinsAgain
+	}
+	return command.New(3, args)
 }
 
 // Fallback returns the command to send after a reply that does not answer the request, or

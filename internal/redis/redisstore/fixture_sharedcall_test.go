@@ -33,13 +33,15 @@ func namedRequest(name string) storetest.AnyRequest {
 type sharedCall func(*testing.T, *syncStore) string
 
 // asks returns the call of an ask of the token. The options are "try", which does not join
-// the queue, and "number", which reserves fencing numbers.
+// the queue, "number", which reserves fencing numbers, and "fresh".
 func asks(name string, options ...string) sharedCall {
 	return func(t *testing.T, s *syncStore) string {
 		t.Helper()
 		r := namedRequest(name)
 		for _, option := range options {
 			r.Join = r.Join && option != "try"
+			r.Apart = r.Apart || option == "fresh"
+			r.Fresh = r.Apart
 			if option == "number" {
 				r.Fences = 8
 			}

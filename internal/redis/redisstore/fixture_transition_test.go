@@ -185,7 +185,7 @@ type transitionTest struct {
 // checkTransitions runs all transitions in a mode of queue.lua.
 func checkTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 	t.Helper()
-	tests := slices.Concat(transitions, attemptTransitions, operatorTransitions(), damagedRecordTransitions(), revokeTransitions, ticketTransitions, voteTransitions)
+	tests := slices.Concat(transitions, apartTransitions, freshTransitions, attemptTransitions, operatorTransitions(), damagedRecordTransitions(), revokeTransitions, ticketTransitions, voteTransitions)
 	for i := range 2 * len(tests) { // with and without NoWaiters
 		test, noWaiters := tests[i%len(tests)], (i+i/len(tests))%2 == 1
 		t.Run(fmt.Sprintf("%s, NoWaiters %t", test.name, noWaiters), func(t *testing.T) {

@@ -161,6 +161,7 @@ var exclusiveBesideShared = []sharedTransition{
 	{name: "a reader that was handed K, beside a void set", before: "B1* 1 | | C1*=9", do: asks("B1*"), first: "granted, 0 waiting", after: "shared 10 | | B1*=10"},
 	{name: "a reader that was handed K leaves", before: "B1* 1 | C1* D1 |", listening: "C D", do: releases("B1*", ""), first: "handed", second: "not held", after: "shared 1 | D1 | C1*=1", hints: "C1*"},
 	{name: "a reader that was handed K leaves, to a writer", before: "B1* 1 | D1 C1* |", listening: "C D", do: releases("B1*", ""), first: "handed", second: "not held", after: "D1 1 | C1* |", hints: "D1"},
+	{name: "ask, fresh, a reader is out: joins once", before: "shared 9 | | B1*=9", listening: "B", do: asks("A1", "fresh"), first: "shared, 9", after: "shared 9 A1@1 | A1 | B1*=9", hints: "B1* B1*"},
 	{name: "confirm a hand-off from readers", before: "A1 1 | B1* |", listening: "B", do: asks("A1"), first: "granted, 1 waiting", after: "A1 10 | B1* |"},
 	{name: "an attempt, a reader is out", before: "shared 9 | | B1*=9", do: begins("A1"), first: "shared, 9", after: "shared 9 | A1 | B1*=9"},
 	{name: "an attempt, free, a reader is first", before: "- | B1* |", listening: "B", do: begins("A1"), first: "held by B1*, 1", after: "B1* 1 | A1 |", hints: "B1* B1*"},

@@ -26,12 +26,12 @@ func TestWaiterOfEitherKindGetsTheLockBehindDeadOnes(t *testing.T) {
 	}
 	for _, releases := range []string{"P", "S", "M"} {
 		for _, waits := range []string{"P", "S"} {
-			for _, limit := range []store.Limit{store.Exclusive, store.Unlimited} {
-				t.Run(fmt.Sprintf("%s waits for %s with limit %d", waits, releases, limit), func(t *testing.T) {
+			for kind, kindOf := range map[string]change{"exclusive": func(*storetest.AnyRequest) {}, "exclusive and apart": apart, "shared": limit(store.Unlimited)} {
+				t.Run(fmt.Sprintf("%s waits for %s, %s", waits, releases, kind), func(t *testing.T) {
 					s := newStore(t, rdb)
 					s.setMode(releases)
-					r := storetest.Request(store.NewToken(storetest.Me, limit, 1))
-					r.Limit = limit
+					r := changed([]change{kindOf})
+					r.Token = store.NewToken(storetest.Me, r.Limit, 1)
 					if got, err := s.Enqueue(t.Context(), r); err != nil || !got.Granted {
 						t.Fatalf("%+v, %v", got, err)
 					}

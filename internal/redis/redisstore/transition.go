@@ -50,7 +50,9 @@ func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) 
 	}
 	t.encodeFence()
 	t.encodeQueue(r.Claim)
-	t.encodeAsk(r.Join)
+	join := joinOf(&r)
+	t.encodeAsk(join)
+	t.joinsFresh = join == joinsFresh
 	t.done, t.decode = done, decodeEnqueue
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
@@ -112,6 +114,9 @@ func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, e
 	}
 	t.encodeQueue(r.Claim)
 	t.args = append(t.args, t.rejoinToken.setString(r.Rejoin))
+	if r.Apart {
+		t.args = append(t.args, 1)
+	}
 	t.done, t.decode = done, decodeRelease
 	s.pipeline.Do(&t.Call, pipeline.Release)
 }

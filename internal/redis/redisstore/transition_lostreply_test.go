@@ -24,6 +24,7 @@ func TestEachScriptSurvivesLostReply(t *testing.T) {
 	}{
 		{"enqueue, granted", enqueue, "", "granted", "A1 ttl"},
 		{"enqueue, joined once", enqueue, "x! ttl", "by x!, left ttl, foreign", "x! ttl | A1"},
+		{"enqueue, fresh: joined once", asking(fresh), "x! ttl | B1", "by x!, left ttl", "x! ttl | B1 A1"},
 		{"renew", renew, "A1 claim", "granted", "A1 ttl"},
 		{"release", release, "A1 ttl", "unsure", ""},
 		{"rejoin", rejoin, "A1 claim", "unsure", "A2 ttl"},

@@ -23,7 +23,7 @@ func TestTransitionsWhileSlotMoves(t *testing.T) {
 	rdb := move.rdb
 
 	begins := func(test transitionTest) bool { return test.before.Record == nil }
-	tests := slices.Concat(transitions, slices.DeleteFunc(slices.Clone(attemptTransitions), begins), emptyingTransitions)
+	tests := slices.Concat(transitions, apartTransitions, slices.DeleteFunc(slices.Clone(attemptTransitions), begins), emptyingTransitions)
 	tests = slices.DeleteFunc(tests, func(test transitionTest) bool {
 		return test.before.Value == "" || len(test.before.Queue) == 0 // the reply would be TRYAGAIN
 	})
@@ -140,6 +140,10 @@ func (m *slotMove) begin() (end func()) {
 // emptyingTransitions empty the queue, or replace a record.
 var emptyingTransitions = testsOf([]transitionRow{
 	{name: "confirm a late take: the queue is empty", do: enqueue, before: "A1 claim | A1", first: "granted", after: "A1 ttl"},
+	{name: "confirm after a late send of a fresh one: the queue is empty", do: enqueue, before: "A1 claim | A1 A1", first: "granted", after: "A1 ttl"},
+	{name: "release apart while the last waiter does not listen", do: releasing(apart), before: "A1 ttl | B1", first: "freed"},
+	{name: "rejoin apart behind the last waiter", do: inModeB(releasing(rejoins, apart)), before: "A1 ttl | B1", first: "handed", after: "B1 claim | A2"},
+	{name: "rejoin apart while the last waiter does not listen: kept", do: releasing(rejoins, apart), before: "A1 claim | B1", first: "kept", after: "A2 ttl"},
 	{name: "rejoin behind the last waiter", do: inModeB(rejoin), before: "A1 ttl | B1", first: "handed", after: "B1 claim | A2"},
 	{name: "rejoin while only the own token waits: kept", do: rejoin, before: "A1 claim | A1", first: "kept", after: "A2 ttl"},
 	{name: "commit while only the own token waits", do: finish(store.EndCommit), before: "A1 ttl | A1 | R A1 1", first: "freed, stored", after: "| | D A1"},

@@ -15,6 +15,7 @@ import (
 // calls are the transitions that run scripts. Those that can reserve fencing numbers do.
 var calls = map[string]transition{
 	"enqueue": asking(numbers(8)), "nowait": asking(withoutJoin, numbers(8)), "renew": renewing(numbers(8)),
+	"apart": asking(apart, numbers(8)), "fresh": asking(fresh, numbers(8)), "release apart": releasing(apart), "rejoin apart": releasing(rejoins, apart),
 	"release": release, "rejoin": rejoin, "vote": vote, "withdraw": withdrawAndRejoin,
 	"begin": begin(numbers(8)), "rerun": begin(rerun, numbers(8)), "commit": finish(store.EndCommit), "seal": finish(store.EndDone), "abort": finish(store.EndAbort),
 	"shared": asking(permit, numbers(8)), "briefly shared": asking(permit), "renew shared": renewing(permit, numbers(8)), "release shared": releasing(permit),
@@ -111,6 +112,11 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 		{"queue", "release", held, wrong(storetest.QueueName), wrongType},
 		{"queue, another's", "release", others, wrong(storetest.QueueName), wrongType},
 		{"queue", "rejoin", held, wrong(storetest.QueueName), wrongType},
+		{"queue, free", "fresh", free, wrong(storetest.QueueName), wrongType},
+		{"queue, another's", "fresh", others, wrong(storetest.QueueName), wrongType},
+		{"queue, held", "apart", held, wrong(storetest.QueueName), wrongType},
+		{"queue", "release apart", held, wrong(storetest.QueueName), wrongType},
+		{"queue", "rejoin apart", held, wrong(storetest.QueueName), wrongType},
 
 		{"lock", "to a ticket", held, wrong(storetest.LockName), wrongType},
 		{"lock", "accept", held, wrong(storetest.LockName), wrongType},
@@ -129,6 +135,8 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 		{"fence, held", "enqueue", held, wrong(storetest.FenceName), wrongType},
 		{"fence, another's", "enqueue", others, wrong(storetest.FenceName), wrongType},
 		{"fence, free", "nowait", free, wrong(storetest.FenceName), wrongType},
+		{"fence, held", "apart", held, wrong(storetest.FenceName), wrongType},
+		{"fence, another's", "fresh", others, wrong(storetest.FenceName), wrongType},
 		{"fence", "renew", held, wrong(storetest.FenceName), wrongType},
 
 		{"fence is a word", "enqueue", free, fence("abc"), noNumber},

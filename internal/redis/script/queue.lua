@@ -11,7 +11,7 @@ local Q, claim, channel, mode = KEYS[2], ARGV[3], ARGV[4], ARGV[5]
 
 -- processOf returns the process id in a token, or nil if a foreign client made the value.
 local function processOf(t)
-  return string.match(t, '^(' .. string.rep('%x', 32) .. '):%d+$')
+  if string.byte(t, 33) == 58 and string.find(t, '^%x+:%d+$') then return string.sub(t, 1, 32) end  -- 58 is the colon
 end
 
 -- publish sends a message to a process, and returns the number of receivers, or nil if the server refuses the command, because it
@@ -31,12 +31,14 @@ end
 -- the subscribers of this node: one that a plain client has at another node of a cluster does not count. If the command of the
 -- caller's own kind is refused in a cluster, or counts too few, the process counts as a receiver. If an ACL refuses both
 -- commands, no process receives hints, and waiters depend on their timers.
--- holds says that the token is a holder's, which loses nothing without the hint: mode M spares the PUBLISH then.
-local function notify(t, holds)
+-- holds says that the token is a holder's, which loses nothing without the hint: mode M spares the PUBLISH then. popped is what free.lua
+-- knows of the message of the caller's own kind, if it has sent that already.
+local function notify(t, holds, popped)
   local process, message = processOf(t), t .. ' ' .. K
   if not process then return false end
   local sharded = mode == 'S' or mode == 'M'
-  local own = publish(sharded, process, message)
+  local own
+  if popped then own = popped.receivers or nil else own = publish(sharded, process, message) end
   if own and (own > 0 or holds and mode == 'M') then return own > 0 end
   local other = publish(not sharded, process, message)
   if other and other > 0 then return true end
@@ -45,24 +47,41 @@ local function notify(t, holds)
 end
 
 -- handOff gives K, for the time of a claim, to the first token of the queue whose process receives the hint, and removes the
--- tokens before it. waiting is the length of the queue. It returns the new holder and how many tokens are left in the queue.
--- If no token ahead of own takes K, it returns nil for the holder, and the caller writes K itself.
-local function handOff(own, waiting)
-  while waiting > 0 do
-    local first = redis.call('LPOP', Q)
-    waiting = waiting - 1
+-- tokens before it. waiting is the length of the queue, or nil if free.lua has popped the first token. It returns the new holder and
+-- how many tokens are left in the queue. If no token ahead of own takes K, it returns nil for the holder, and the caller writes K itself.
+local function handOff(own, waiting, popped)
+  while popped or waiting > 0 do
+    local first = popped and popped.token or redis.call('LPOP', Q)
+    if not popped then waiting = waiting - 1 end
     if first == own then break end
-    if notify(first) then
+    if notify(first, false, popped) then
       redis.call('SET', K, first, 'PX', claim)
       return first, waiting
+    end
+    if popped then  -- the queue may be empty now, and then LLEN fails while the slot migrates
+      local length = redis.pcall('LLEN', Q)
+      waiting, popped = type(length) == 'number' and length or 0, nil
     end
   end
   return nil, waiting
 end
 
--- join appends a token to the queue unless it is in it, keeps the queue for at least a minute, and returns its length.
+-- append appends a token to the queue, keeps the queue for at least a minute, and returns its length. The token must not be in the
+-- queue.
+local function append(t)
+  local waiting = redis.call('RPUSH', Q, t)
+  redis.call('PEXPIRE', Q, 60000, waiting == 1 and 'NX' or 'GT')  -- GT never gives a key its first TTL
+  return waiting
+end
+
+-- join does the same unless the token is in the queue. It returns the length, and how many tokens are ahead of this one. LPOS
+-- compares all tokens if this one is not in the queue.
 local function join(t)
-  if not redis.call('LPOS', Q, t) then redis.call('RPUSH', Q, t) end
+  local ahead = redis.call('LPOS', Q, t)
+  if not ahead then
+    local waiting = append(t)
+    return waiting, waiting - 1
+  end
   extend(Q, 60000)
-  return redis.call('LLEN', Q)
+  return redis.call('LLEN', Q), ahead
 end

@@ -33,6 +33,8 @@ var (
 
 	//go:embed take.lua
 	takeSource string
+	//go:embed turn.lua
+	turnPart string
 	//go:embed enqueue.lua
 	enqueueSource string
 	//go:embed renew.lua
@@ -106,7 +108,7 @@ func New(durable bool) Set {
 	mode := "local durable = " + strconv.FormatBool(durable) + "\n"
 	return Set{
 		Take:    newScript(tokenPart, mode, takeSource),
-		Enqueue: newScript(tokenPart, mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
+		Enqueue: newScript(tokenPart, turnPart, mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
 		Renew:   newScript(tokenPart, mode, leasePart, fencePart, renewSource),
 		Release: newScript(tokenPart, freePart, mode, leasePart, queuePart, leavePart, releaseSource),
 		Keep:    newScript(tokenPart, keepSource),

@@ -2,12 +2,12 @@
 -- also the long form of enqueue.lua, for an exclusive token while shared leases are out. A waiter runs it again on each hint and
 -- each timer.
 -- KEYS: K, {K}:q, {K}:s, {K}:f
--- ARGV: token, ttl, claim, channel prefix, mode, 6 "1" to join the queue, 7 how many fencing numbers the caller wants
+-- ARGV: token, ttl, claim, channel prefix, mode, 6 "0", or another value to join the queue, 7 how many fencing numbers the caller wants
 -- Returns, if the token has its lease for at least ttl from now, the same as ask.lua; a shared lease has the number of its phase.
 -- Otherwise it returns
 --   {0, value of K, ms, isForeign}
 -- If the value is a marker, the token may get a lease in so many ms, without a hint. Otherwise the fields are those of ask.lua.
-local joins, wanted = ARGV[6] == '1', tonumber(ARGV[7])
+local joins, wanted = ARGV[6] ~= '0', tonumber(ARGV[7])
 local waiting = redis.call('LLEN', Q)
 local last = lastFence(KEYS[4], wanted)
 

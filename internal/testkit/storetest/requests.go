@@ -91,7 +91,7 @@ type AnyRequest struct {
 	TTL, Bound         time.Duration
 	Inline, WithHolder bool
 	Claim              time.Duration
-	Join               bool
+	Join, Apart, Fresh bool
 	Fences             int
 	Waiter             string
 	NoWaiters          bool
@@ -119,7 +119,7 @@ func (r AnyRequest) Take() store.TakeRequest {
 func (r AnyRequest) Enqueue() store.EnqueueRequest {
 	return store.EnqueueRequest{
 		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, Join: r.Join, Fences: r.Fences, Waiter: r.Waiter, Attempt: r.Attempt,
-		Ticket: r.Ticket,
+		Ticket: r.Ticket, Apart: r.Apart, Fresh: r.Fresh,
 	}
 }
 
@@ -135,7 +135,7 @@ func (r AnyRequest) Release() store.ReleaseRequest {
 	}
 	return store.ReleaseRequest{
 		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, NoWaiters: r.NoWaiters, Rejoin: r.Rejoin, Keep: r.Keep, Waiter: r.Waiter,
-		Attempt: r.Attempt, Ending: r.Ending, Record: r.Record, Ticket: r.Ticket,
+		Attempt: r.Attempt, Ending: r.Ending, Record: r.Record, Ticket: r.Ticket, Apart: r.Apart,
 	}
 }
 
@@ -162,7 +162,7 @@ func OfTake(r store.TakeRequest) AnyRequest {
 func OfEnqueue(r store.EnqueueRequest) AnyRequest {
 	a := ofTarget(r.Target)
 	a.Inline, a.Claim, a.Join, a.Fences, a.Waiter, a.Attempt = r.Inline, r.Claim, r.Join, r.Fences, r.Waiter, r.Attempt
-	a.Ticket = r.Ticket
+	a.Ticket, a.Apart, a.Fresh = r.Ticket, r.Apart, r.Fresh
 	return a
 }
 
@@ -176,7 +176,7 @@ func OfRenew(r store.RenewRequest) AnyRequest {
 // OfRelease returns a Release as an AnyRequest.
 func OfRelease(r store.ReleaseRequest) AnyRequest {
 	a := ofTarget(r.Target)
-	a.Inline, a.Claim, a.NoWaiters, a.Rejoin, a.Waiter = r.Inline, r.Claim, r.NoWaiters, r.Rejoin, r.Waiter
+	a.Inline, a.Claim, a.NoWaiters, a.Rejoin, a.Waiter, a.Apart = r.Inline, r.Claim, r.NoWaiters, r.Rejoin, r.Waiter, r.Apart
 	a.Attempt, a.Ending, a.Record, a.Keep, a.Ticket = r.Attempt, r.Ending, r.Record, r.Keep, r.Ticket
 	return a
 }

@@ -74,7 +74,14 @@ byte keep = KEEP;
 #define is_current(t) (is_ours(t) && is_alive(t) && current[owner(t)] == (t))
 #define is_in_use(t) ((is_current(t) && holding[owner(t)]) || (((t) == FOREIGN_TOKEN || (t) == DAMAGED) && foreign_holds))
 
-mtype = { TAKE, TRY, ENQUEUE, RELEASE, KEEP_LOCKED, GRANTED, REFUSED, NOTHELD, FREED, HANDED, KEPT };
+/* What the commands of a token may have done, as far as its process knows. APART: each had the reply to its only send, so the token is
+ * not both in the key and in the queue. FRESH: besides, none has joined the queue. UNSURE: a command may run late, or twice. */
+#define FRESH 0
+#define APART 1
+#define UNSURE 2
+
+mtype = { TAKE, TRY, ENQUEUE, RELEASE, KEEP_LOCKED, GRANTED, REFUSED, NOTHELD, FREED, HANDED, KEPT,
+  ENQUEUE_APART, ENQUEUE_FRESH, RELEASE_APART };
 
 /* The server. */
 byte key = NONE;
@@ -122,6 +129,7 @@ bool gap;               /* the key is absent, and no release of ours removed it 
 #define STAYING 3
 #define OWN_DISCARDED 4
 #define KEY_KEPT 5
+#define TOKEN_TWICE 6
 #define reached(situation) assert(REACH != situation)
 
 /* ---- the scripts ---- */
@@ -130,9 +138,13 @@ inline join_queue(t) {
   if :: queue??[eval(t)] :: else -> assert(nfull(queue)); queue!t fi
 }
 
+/* A token is in the queue twice if its first command to join it is late. */
 inline leave_queue(t) {
-  if :: queue??[eval(t)] -> queue??eval(t) :: else fi
+  do :: queue??[eval(t)] -> queue??eval(t) :: else -> break od
 }
+
+/* The claim of a command that says that its token is apart: the token is not in the queue, although it has the key. */
+#define is_apart(t) assert(!(queue??[eval(t)]))
 
 /* Sends a hint to the process of t by one kind of message, PUBLISH or SPUBLISH. counted says whether it counted a listener. */
 inline send(t, k) {
@@ -198,9 +210,15 @@ inline take(t) {
   fi
 }
 
-inline enqueue(t, joins) {
+/* apart says that each command of the token had the reply to its only send. fresh says besides that no command has joined the queue. */
+inline enqueue(t, joins, apart, fresh) {
   if
-  :: key == t -> leave_queue(t); reply = GRANTED
+  :: key == t ->
+     if
+     :: apart -> is_apart(t)
+     :: !apart -> if :: queue??[eval(t)] -> reached(TOKEN_TWICE) :: else fi; leave_queue(t)
+     fi;
+     reply = GRANTED
 #ifdef ADOPT
   :: are_siblings(key, t) -> reply = GRANTED
 #endif
@@ -213,11 +231,16 @@ inline enqueue(t, joins) {
      if :: key == NONE -> key = t :: else fi;
 #endif
      in_turn;
+     if
+     :: key == t && apart -> is_apart(t)
+     :: key == t && !apart -> leave_queue(t)
+     :: key != t
+     fi;
      reply = (key == t -> GRANTED : REFUSED)
   :: else ->
      if
      :: joins ->
-        join_queue(t);
+        if :: fresh -> assert(nfull(queue)); queue!t :: !fresh -> join_queue(t) fi;
         if :: queue?[eval(t)] && is_ours(key) && is_alive(key) -> hint[owner(key)] = key :: else fi /* tells the holder that others wait */
      :: else
      fi;
@@ -228,11 +251,15 @@ inline enqueue(t, joins) {
   fi
 }
 
-inline release(t, r) {
-  leave_queue(t);
+inline release(t, r, apart) {
+  if :: key == t && apart -> is_apart(t) :: else -> leave_queue(t) fi;
   if
   :: key == t ->
-     if :: r != NONE -> join_queue(r) :: else fi;
+     if
+     :: r != NONE && apart -> assert(nfull(queue)); queue!r
+     :: r != NONE && !apart -> join_queue(r)
+     :: r == NONE
+     fi;
      pass(r, kind(t));
      no_waiter_stranded; in_turn;
      if
@@ -290,7 +317,7 @@ inline discard_found() {
 #endif
 
 #ifdef TRYLOCK
-#define attempt(t) enqueue(t, false)
+#define attempt(t) enqueue(t, false, false, false)
 #define ATTEMPT TRY
 #else
 #define attempt(t) take(t)
@@ -300,9 +327,10 @@ inline discard_found() {
 proctype Process(byte i) {
   byte T, R;            /* tokens: of the episode, and to rejoin with */
   byte episodes;
+  byte sends;           /* what the commands of T may have done: FRESH, APART or UNSURE */
 
 idle:
-  atomic { current[i] = NONE; T = NONE }
+  atomic { current[i] = NONE; T = NONE; sends = FRESH }
 end_idle:
   atomic { episodes < EPISODES -> episodes++; new_token(T); if :: goto arriving :: goto asking fi };
 
@@ -317,17 +345,20 @@ arriving:               /* one attempt that does not wait; the process may stop 
   :: atomic { lose_or_delay(ATTEMPT, T, NONE); goto unanswered }
   fi;
 unanswered:
+  sends = UNSURE;
   if :: goto arriving :: goto asking :: goto leaving fi;
 
 asking:                 /* the process asks, joins the queue, or confirms a grant; also after an unknown outcome */
   if
-  :: atomic { enqueue(T, true);
+  :: atomic { enqueue(T, true, (sends != UNSURE), (sends == FRESH));
+       if :: sends == FRESH -> sends = APART :: else fi;
        if
        :: reply == GRANTED -> incoming[i] = key; goto granted
        :: reply == REFUSED -> discard_found(); goto waiting
-       :: lose > 0 -> lose--; if :: goto asking :: goto leaving fi
+       :: lose > 0 -> lose--; sends = UNSURE; if :: goto asking :: goto leaving fi
        fi }
-  :: atomic { lose_or_delay(ENQUEUE, T, NONE); if :: goto asking :: goto leaving fi }
+  :: atomic { lose_or_delay((sends == UNSURE -> ENQUEUE : (sends == APART -> ENQUEUE_APART : ENQUEUE_FRESH)), T, NONE);
+       sends = UNSURE; if :: goto asking :: goto leaving fi }
   fi;
 
 waiting:
@@ -341,7 +372,8 @@ waiting:
 granted:                /* the answer arrives; it counts only if the lease, counted from the sending of the command, is still valid */
   if
   :: atomic { incoming[i] == STALE -> incoming[i] = NONE; goto leaving }
-  :: atomic { incoming[i] != STALE -> T = incoming[i]; incoming[i] = NONE; current[i] = T; holding[i] = true; one_holder }
+  :: atomic { incoming[i] != STALE -> T = incoming[i]; incoming[i] = NONE; current[i] = T; holding[i] = true;
+       if :: sends == FRESH -> sends = APART :: else fi; one_holder }
   fi;
 
 held:
@@ -357,23 +389,23 @@ leaving:                /* the process waits no longer, or has lost its lease: T
 #ifdef DROPGRANT
   atomic { leave_queue(T); goto idle };
 #endif
-  atomic { discard[i] == NONE -> discard[i] = T;
+  atomic { discard[i] == NONE -> discard[i] = T; sends = FRESH;
 #ifdef REUSE
-    goto asking;
+    sends = UNSURE; goto asking;
 #endif
     goto idle };
 
 releasing:              /* T is obsolete from here on */
   if
-  :: atomic { release(T, R);
+  :: atomic { release(T, R, (sends != UNSURE));
        if
        :: R == NONE -> goto idle
-       :: R != NONE && reply == KEPT -> T = R; R = NONE; incoming[i] = T; goto granted
-       :: R != NONE && reply == HANDED -> T = R; R = NONE; goto waiting
-       :: R != NONE && reply == NOTHELD -> T = R; R = NONE; goto asking
+       :: R != NONE && reply == KEPT -> T = R; R = NONE; sends = APART; incoming[i] = T; goto granted
+       :: R != NONE && reply == HANDED -> T = R; R = NONE; sends = APART; goto waiting
+       :: R != NONE && reply == NOTHELD -> T = R; R = NONE; sends = UNSURE; goto asking
        :: lose > 0 -> lose--; goto unknown
        fi }
-  :: atomic { lose_or_delay(RELEASE, T, R); goto unknown }
+  :: atomic { lose_or_delay((sends == UNSURE -> RELEASE : RELEASE_APART), T, R); goto unknown }
 #if KEEP > 0
   :: atomic { keep > 0 && R == NONE -> keep--; keep_locked(T);
        if :: goto idle :: lose > 0 -> lose--; goto unknown fi }
@@ -389,9 +421,9 @@ unknown:                /* sends the release again; or leaves T to a background 
        if
        :: R == NONE -> goto idle
 #ifdef RESUME
-       :: R != NONE -> current[i] = T; R = NONE; goto asking
+       :: R != NONE -> current[i] = T; R = NONE; sends = UNSURE; goto asking
 #else
-       :: R != NONE -> T = R; R = NONE; if :: goto asking :: goto leaving fi
+       :: R != NONE -> T = R; R = NONE; sends = UNSURE; if :: goto asking :: goto leaving fi
 #endif
        fi }
   fi;
@@ -417,7 +449,7 @@ end:
        :: hint[2] != NONE && hint[2] != current[2] -> t = hint[2]; hint[2] = NONE
 #endif
        fi;
-       if :: release(t, NONE) :: lose > 0 -> lose-- fi;
+       if :: release(t, NONE, false) :: lose > 0 -> lose-- fi;
        t = NONE }
   od
 }
@@ -476,8 +508,9 @@ end:
   :: atomic { delayed?command,t,r ->                                            /* the delayed command runs */
        if
        :: command == TAKE -> take(t)
-       :: command == TRY || command == ENQUEUE -> enqueue(t, command == ENQUEUE)
-       :: command == RELEASE -> release(t, r)
+       :: command == TRY || command == ENQUEUE || command == ENQUEUE_APART || command == ENQUEUE_FRESH ->
+          enqueue(t, (command != TRY), (command == ENQUEUE_APART || command == ENQUEUE_FRESH), (command == ENQUEUE_FRESH))
+       :: command == RELEASE || command == RELEASE_APART -> release(t, r, (command == RELEASE_APART))
 #if KEEP > 0
        :: command == KEEP_LOCKED -> keep_locked(t)
 #endif
