@@ -51,6 +51,7 @@ func (q *queue) askRequest() keyRequest {
 	r := keyRequest{withHolder: q.nowaiters > 0} // does another hold the key, or a dead token of this process?
 	r.Target, r.Claim = q.target(q.token, want.TTL), q.engine.claimOf(want.TTL)
 	r.Join = q.enqueue && q.callers > q.nowaiters && q.ticket == ""
+	r.Apart, r.Fresh = !q.unsure, !q.unsure && !q.joined
 	r.Ticket = q.ticket
 	if want.Fencing {
 		r.Fences = firstReservation(q.limit, q.callers)
@@ -107,6 +108,7 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 	defer q.balance() // of the present list, even if the queue is recycled
 	q.ballot = ""
 	if answer.SentTwice || err != nil && store.FaultOf(err).Unknown {
+		q.unsure = true
 		q.engine.discardLater(q.lastAsk)
 	}
 	switch r := q.lastAsk; {
@@ -169,6 +171,7 @@ func (q *queue) applyAnswer(r store.EnqueueRequest, answer store.Answer, err err
 		q.noteContention()
 	default:
 		lease := newLease(q, r.Target, r.Attempt, answer.Since)
+		lease.apart = !q.unsure
 		if lease.number, lease.before = answer.Number, answer.First; lease.number > 1 {
 			q.noteRival() // also if it does not run: the store refuses the commit of the attempt before it
 		}
@@ -253,7 +256,7 @@ func (q *queue) discardLateGrant(r store.EnqueueRequest) {
 	}
 	q.enqueue, q.handed = true, false
 	if r.Waiter == "" {
-		q.token, q.joined = q.engine.newToken(q.limit), false
+		q.token, q.joined, q.unsure = q.engine.newToken(q.limit), false, false
 	}
 }
 

@@ -139,7 +139,7 @@ func (q *queue) rotateToken() {
 	if q.joined {
 		q.releaseThenAsk(q.lastAsk)
 	}
-	q.token, q.joined, q.handed = q.engine.newToken(q.limit), false, false
+	q.token, q.joined, q.unsure, q.handed = q.engine.newToken(q.limit), false, false, false
 }
 
 // releaseThenAsk releases a token that is given up and aborts its attempt, and then

@@ -45,7 +45,8 @@ func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
 	q.recheck, q.handed = false, false
 	r := store.ReleaseRequest{
 		Target: q.target(lease.token, next.TTL), Claim: q.engine.claimOf(next.TTL),
-		Rejoin: q.rejoin, NoWaiters: !lease.othersWait && !q.othersWaitHere(), Keep: keep, Ticket: lease.last.ticketToken(),
+		Rejoin: q.rejoin, NoWaiters: !lease.othersWait && !q.othersWaitHere(), Apart: lease.apart,
+		Keep: keep, Ticket: lease.last.ticketToken(),
 	}
 	r.Bound = q.engine.boundOf(lease.ttl)
 	switch {
@@ -123,13 +124,13 @@ func (q *queue) afterRelease(lease *lease, released store.ReleaseResult, err err
 			return
 		}
 		q.contended = false
-		q.resumeEpisode(r.Rejoin, 0)
+		q.resumeEpisode(r.Rejoin, true, 0)
 	case released.Status == store.Kept:
 		q.onKept(lease, r, released.Since)
 	case released.Status == store.Handed && r.Rejoin != "":
 		q.lastFault = nil
 		q.noteContention()
-		q.resumeEpisode(r.Rejoin, jitter(untilExpiry(r.Claim, recheckInterval)))
+		q.resumeEpisode(r.Rejoin, false, jitter(untilExpiry(r.Claim, recheckInterval)))
 	default:
 		q.endEpisode(released.Status != store.Freed || r.Keep > 0)
 	}
@@ -145,6 +146,7 @@ func (q *queue) onKept(old *lease, r store.ReleaseRequest, since time.Time) {
 	granted.Token = r.Rejoin
 	q.enterAsking(r.Rejoin)
 	lease := newLease(q, granted.Target, nil, since)
+	lease.apart = true
 	if !lease.valid(lease.begun) {
 		q.discardLateGrant(granted)
 		q.ask()

@@ -44,6 +44,8 @@ type leaseState struct {
 	budget budget
 	// othersWait is true once another process is known to wait for the key.
 	othersWait bool
+	// apart is true if the token is not in the store's queue while the key has it.
+	apart bool
 	// extended is true once a holder has extended the lease. The next holder must not
 	// inherit the longer TTL.
 	extended bool

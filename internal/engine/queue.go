@@ -61,6 +61,10 @@ type queueState struct {
 	// joined is true once the token may be in the store's queue or in the key. An
 	// episode that ends without a lease then has to release the token.
 	joined bool
+	// unsure is true once a command of the token may be applied after the reply to another: its
+	// reply is lost, or it was sent twice. The token may be in the store's queue then, although the
+	// key has it.
+	unsure bool
 	// handed is true once a hint named the token: another process handed the key to it.
 	handed bool
 	// contended is true once the store, or a holder in this process, has refused a
@@ -170,10 +174,11 @@ func (q *queue) openEpisode(enqueue bool) {
 }
 
 // resumeEpisode starts an episode under a token that a release has added to the store's
-// queue, or may have added. The queue asks after the pause.
-func (q *queue) resumeEpisode(token string, pause time.Duration) {
+// queue, or may have added. unsure says that the release may still be applied. The queue asks
+// after the pause.
+func (q *queue) resumeEpisode(token string, unsure bool, pause time.Duration) {
 	q.enterAsking(token)
-	q.enqueue, q.joined = true, true
+	q.enqueue, q.joined, q.unsure = true, true, unsure
 	q.pause(pause)
 }
 
@@ -184,7 +189,7 @@ func (q *queue) enterAsking(token string) {
 	q.setState(asking)
 	q.setAcquiring(true)
 	q.lease, q.rejoin, q.running = nil, "", nil
-	q.token, q.ballot, q.joined = token, "", false
+	q.token, q.ballot, q.joined, q.unsure = token, "", false, false
 	q.listenTimedOut, q.pauses, q.releasedOrphan = false, pauses{}, ""
 }
 
