@@ -126,19 +126,21 @@ func (e *Engine) enter(ctx context.Context, w *waiter, ticket string) *Refusal {
 	l.push(w)
 	s.arrivals++
 	w.arrived = s.arrivals
-	if starts && mayLead && !queued {
+	contended := starts && !queued && l.expectsToWait(&w.hold.request)
+	if starts && mayLead && !queued && (!contended || l.isListening()) {
 		q := l.idleQueue()
-		q.openEpisode(false)
+		q.openEpisode(contended)
 		r := q.askRequest()
+		q.joined = r.Join
 		s.mu.Unlock()
 		r.Inline = true
-		q.send(r, false)
+		q.send(r, contended)
 		return nil
 	}
 	w.updates = make(chan struct{}, 1)
 	switch {
 	case starts:
-		l.idleQueue().startEpisode(queued)
+		l.idleQueue().startEpisode(queued || contended)
 	case w.nowait:
 		// A nowait caller waits for one answer, and not for the next check. Behind
 		// another command it waits no longer than for a command of its own.

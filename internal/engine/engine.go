@@ -70,6 +70,8 @@ type shard struct {
 	queues   map[string]*queue // the roots, by key
 	recycled []*queue
 	arrivals uint64 // counts the callers
+	// contended has the keys that were handed to other processes, with the times: see noteContended.
+	contended map[string]time.Time
 }
 
 // New returns an Engine on the store. It starts no goroutine.

@@ -132,6 +132,9 @@ func (q *queue) afterRelease(lease *lease, released store.ReleaseResult, err err
 		q.noteContention()
 		q.resumeEpisode(r.Rejoin, false, jitter(untilExpiry(r.Claim, recheckInterval)))
 	default:
+		if q.isRoot() && !q.isNeeded() {
+			q.shard.noteContended(q.key, released.Status == store.Handed)
+		}
 		q.endEpisode(released.Status != store.Freed || r.Keep > 0)
 	}
 }
