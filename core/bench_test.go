@@ -20,6 +20,7 @@ func BenchmarkLock(b *testing.B) {
 		"reqlock":     nil,
 		"observed":    {core.WithObserver(func(e core.Event) { _ = e.Context().Err() })},
 		"with caller": {core.WithCaller(true)},
+		"permits":     {core.WithPermits(8)},
 	} {
 		b.Run(name, func(b *testing.B) {
 			locks := core.Must(core.New(rdb, opts...))

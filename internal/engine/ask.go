@@ -39,16 +39,11 @@ func (q *queue) ask() {
 	q.send(r, q.enqueue)
 }
 
-// A keyRequest is a request for the key. It is sent as a Take or as an Enqueue.
-type keyRequest struct {
-	store.EnqueueRequest
-	withHolder bool // of a Take
-}
-
-// askRequest returns the store request for the first waiter, and counts it as work.
-func (q *queue) askRequest() keyRequest {
+// askRequest returns the store request for the first waiter, and counts it as work. It is sent as
+// a Take or as an Enqueue.
+func (q *queue) askRequest() store.EnqueueRequest {
 	want := q.first.hold.request
-	r := keyRequest{withHolder: q.nowaiters > 0} // does another hold the key, or a dead token of this process?
+	r := store.EnqueueRequest{WithHolder: q.nowaiters > 0} // does another hold the key, or a dead token of this process?
 	r.Target, r.Claim = q.target(q.token, want.TTL), q.engine.claimOf(want.TTL)
 	r.Join = q.enqueue && q.callers > q.nowaiters && q.ticket == ""
 	r.Apart, r.Fresh = !q.unsure, !q.unsure && !q.joined
@@ -62,26 +57,26 @@ func (q *queue) askRequest() keyRequest {
 		r.Waiter, r.Token = q.token, q.ballot
 	}
 	q.recheck, q.pauses.skipped = false, 0
-	q.lastAsk = r.EnqueueRequest
+	q.lastAsk = r
 	q.engine.work.Add()
 	return r
 }
 
 // send sends a request for the key. Only Enqueue grants shared leases, reserves fencing
 // numbers, decides by the record of an attempt, and has ballots and tickets.
-func (q *queue) send(r keyRequest, enqueue bool) {
+func (q *queue) send(r store.EnqueueRequest, enqueue bool) {
 	if enqueue || r.Ticket != "" || r.Limit.IsShared() || r.Fences > 0 || r.Attempt != nil || r.Waiter != "" {
-		q.engine.store.Enqueue(r.EnqueueRequest, q.answerDone)
+		q.engine.store.Enqueue(r, q.answerDone)
 		return
 	}
-	q.engine.store.Take(store.TakeRequest{Target: r.Target, Inline: r.Inline, WithHolder: r.withHolder}, q.answerDone)
+	q.engine.store.Take(store.TakeRequest{Target: r.Target, Inline: r.Inline, WithHolder: r.WithHolder}, q.answerDone)
 }
 
 // sendWhenListening sends the request as soon as the server has confirmed that this
 // process listens. The store could skip the queue otherwise. It waits for one command
 // bound at most, and only once in an episode: after that, the queue checks the key at
 // short intervals.
-func (q *queue) sendWhenListening(r keyRequest) {
+func (q *queue) sendWhenListening(r store.EnqueueRequest) {
 	ready := q.ready
 	q.engine.spawn(func() {
 		timer := time.NewTimer(r.Bound)

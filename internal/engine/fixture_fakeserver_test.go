@@ -157,6 +157,10 @@ func (s *fakeStore) enqueue(r storetest.AnyRequest) (answer store.Answer, err er
 				return
 			}
 		}
+		if isBriefShared(r) && !s.hasRoom(r, value) {
+			answer.HolderUnknown = true
+			return
+		}
 		answer = s.ask(r, value)
 		answer.Since = sent
 		switch record := s.records[r.Key]; {

@@ -233,6 +233,20 @@ func (s *fakeServer) phaseNumber(r storetest.AnyRequest) (number int64, count in
 	return p.number, 1
 }
 
+// isBriefShared reports whether a request for a shared lease may be refused without the holder.
+func isBriefShared(r storetest.AnyRequest) bool {
+	return limitOf(r.Token).IsShared() && !r.Join && !r.WithHolder && r.Fences == 0
+}
+
+// hasRoom reports whether a shared lease may be out beside those of the key.
+func (s *fakeServer) hasRoom(r storetest.AnyRequest, value string) bool {
+	p := s.out(r.Key)
+	if value != "" && p == nil {
+		return value == r.Token
+	}
+	return p == nil || !p.leases[r.Token].IsZero() || len(p.leases) < placesOf(r.Token)
+}
+
 // raiseShared raises the life of a shared lease.
 func (s *fakeServer) raiseShared(p *phase, r storetest.AnyRequest) {
 	if until := time.Now().Add(r.TTL); until.After(p.leases[r.Token]) {

@@ -35,6 +35,7 @@ func (q *queue) listOf(limit store.Limit) *waitlist {
 		return l
 	}
 	l := &waitlist{limit: limit, root: q, lastFault: errNoAnswer}
+	l.queues, l.acquiring = l.few[:0:1], l.few[1:1]
 	q.shared.lists = append(q.shared.lists, l)
 	return l
 }

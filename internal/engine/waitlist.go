@@ -32,6 +32,7 @@ type waitlist struct {
 	// queues has all queues of a shared list, in any order. acquiring has those that will have a lease for
 	// one more caller, in the order in which they began to ask.
 	queues, acquiring []*queue
+	few               [2]*queue // the memory of both lists while they have one queue
 
 	// lastFault is the fault of the store's last command; nil after a reply. While it
 	// is set, it is not known whether another holds the key.

@@ -46,6 +46,9 @@ type EnqueueRequest struct {
 	// that no command has added the token to the queue. Either makes the command cheap behind a
 	// long queue. An Attempt and a shared lease do not use them.
 	Apart, Fresh bool
+	// WithHolder asks for the holder of a key that is not granted. A request for a shared lease
+	// may be answered without one, unless it joins the queue or wants fencing numbers.
+	WithHolder bool
 	// Fences is how many fencing numbers to reserve at most; 0 is none.
 	Fences int
 	// Waiter is the token in the queue, which hints name, if Token is a ballot. A store

@@ -52,8 +52,22 @@ func decodeTake(r pipeline.Reply, x *operation) (store.Answer, error) {
 	}
 }
 
+// The replies of sharedask.lua in its common cases: see sharedbeside.lua.
+const (
+	noRoom   = int64(0)
+	hasLease = int64(1)
+)
+
 // decodeEnqueue decodes the reply of enqueue.lua or sharedask.lua.
 func decodeEnqueue(r pipeline.Reply, x *operation) (store.Answer, error) {
+	if number, isNumber := r.Value.(int64); isNumber && r.Err == nil && x.script == &x.store.scripts.SharedAsk {
+		switch {
+		case number == hasLease && x.fences == 0:
+			return store.Answer{Granted: true, Since: r.Sent}, nil
+		case number == noRoom && x.brief > 0:
+			return store.Answer{HolderUnknown: true}, nil
+		}
+	}
 	answer, err := decodeVote(r, x)
 	return hideMarker(answer), err
 }
@@ -128,7 +142,7 @@ func decodeHeld(fields []any, wanted int) (waiting int, fence int64, fences int,
 	return int(length), fence, int(count), ok
 }
 
-// tooBrief is the reply of release.lua to its brief form if the long form has to follow.
+// tooBrief is the reply of a script to its brief form if the long form has to follow.
 const tooBrief = int64(-1)
 
 // passedOn is the reply of release.lua if nobody held the key, and another token has it now.

@@ -17,7 +17,7 @@ type operation struct {
 	pipeline.Call
 	store *Store
 	details
-	brief bool // it has a brief form, and no reply to that was insufficient
+	brief int // how many arguments its brief form has; 0 if it has none, or if a reply to that was insufficient
 	arguments
 }
 
@@ -36,7 +36,7 @@ type details struct {
 
 // init starts the operation. size is the length of a big argument.
 func (x *operation) init(s *Store, to pipeline.Operation, r store.Target, inline bool, size int) {
-	x.store, x.details, x.brief = s, details{target: r}, false
+	x.store, x.details, x.brief = s, details{target: r}, 0
 	x.Begin(to, r.Bound, size, inline)
 }
 
@@ -63,14 +63,18 @@ type arguments struct {
 	fingerprint, keep, result, reference   arg // of an attempt
 }
 
-// briefLen is the number of arguments of the brief forms: of SET NX GET without GET, and of
-// release.lua with only the token.
-const briefLen = 6
+// The brief forms of commands, by how many arguments they have.
+const (
+	briefTake          = 6 // SET NX GET without GET
+	briefRelease       = 6 // release.lua with only the token
+	briefSharedTake    = 8 // sharedask.lua with the token and the TTL
+	briefSharedRelease = 7 // sharedrelease.lua with only the token
+)
 
 // encodeTake sets the arguments of SET NX GET: see Command.
 func (x *operation) encodeTake() {
 	x.lock.buffer = x.store.names.AppendLock(x.lock.buffer[:0], x.target.Key)
-	x.Key, x.script, x.brief = x.lock.buffer, nil, true
+	x.Key, x.script, x.brief = x.lock.buffer, nil, briefTake
 	x.args = append(x.array[:0],
 		"set", &x.lock, x.token.setString(x.target.Token), "px", x.ttl.setInt(x.target.TTL.Milliseconds()), "nx", "get")
 }
@@ -160,24 +164,25 @@ func boolArg(b bool) int {
 }
 
 // Command returns the command of a send. The first send has the brief form where that is
-// usually enough: SET without GET, with a cheap reply if the key is free, and a release of
-// a key without a known waiter. A later SET needs GET, because it may find the token of the
-// first one. So does a SET while no server has shown that it knows this form.
+// usually enough: SET without GET, with a cheap reply if the key is free, a shared ask that
+// does not join the queue, and a release of a key without a known waiter. A later SET needs
+// GET, because it may find the token of the first one. So does a SET while no server has
+// shown that it knows this form.
 func (x *operation) Command(sends int) command.Command {
-	brief := x.brief && sends == 1
+	brief := x.brief > 0 && sends == 1
 	if x.script == nil {
 		if brief && x.store.isModern.Load() {
-			x.briefSet.Reset(x.args[:briefLen])
+			x.briefSet.Reset(x.args[:x.brief])
 			return &x.briefSet
 		}
 		return command.New(1, x.args)
 	}
-	if brief && x.store.native.mayTry() {
+	if brief && x.script == &x.store.scripts.Release && x.store.native.mayTry() {
 		x.nativeRelease.Reset(x.args[3], x.args[5], x.args[4])
 		return &x.nativeRelease
 	}
 	if brief {
-		x.briefScript.Reset(3, x.args[:briefLen])
+		x.briefScript.Reset(3, x.args[:x.brief])
 		return &x.briefScript
 	}
 	args := x.args
@@ -195,19 +200,19 @@ func (x *operation) Command(sends int) command.Command {
 //   - TRYAGAIN for a renewal, because the slot is moving and not all keys are on one side:
 //     the renewal with the lock as its only key, and the set of a shared lease. If these two
 //     are apart: see renewApart.
-//   - A brief release is not enough: the long form.
+//   - A brief release or shared ask is not enough: the long form.
 //   - A native release: see afterNative.
 //   - An exclusive token meets shared leases: the script for both kinds.
-//   - A brief SET was refused: the long form, if the caller wants the holder, or if the SET
-//     may have found the token of an earlier send.
+//   - A brief SET or shared ask was refused: the long form, if the caller wants the holder,
+//     or if the command may have found the token of an earlier send.
 func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int) command.Command {
 	if sent == &x.nativeRelease {
 		return x.afterNative(got, sends)
 	}
 	if got.Err == nil {
-		refused := got.Value == command.WasSet(false) && (sends > 1 || x.withHolder)
-		if refused || (x.brief && got.Value == tooBrief) {
-			x.brief = false
+		refused := got.Value == command.WasSet(false) || (got.Value == noRoom && x.isBriefSharedTake())
+		if (refused && (sends > 1 || x.withHolder)) || (x.brief > 0 && got.Value == tooBrief) {
+			x.brief = 0
 			return x.Command(sends)
 		}
 		if got.Value == sharedOut && x.useSharedScript(sent) {

@@ -6,9 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
+	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
@@ -93,6 +97,109 @@ func TestFirstSendIsBriefAndLongFormFollowsIfNeeded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The same of shared leases.
+func TestFirstSendForASharedLeaseIsBrief(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		before    string
+		change    change
+		noWaiters bool
+		ask       string
+		sent      []string
+	}{
+		{"free", "", withoutHolder, true, "granted", []string{"evalsha 8", "evalsha 7"}},
+		{"beside another", "shared ttl | | | B1*=ttl", withoutHolder, true, "granted", []string{"evalsha 8", "evalsha 7"}},
+		{"no room", "B1 ttl", withoutHolder, true, "nothing", []string{"evalsha 8", "evalsha 7", "evalsha 12"}},
+		{"a waiter that the caller does not know", "| B1", withoutHolder, true, "granted", []string{"evalsha 8", "evalsha 13", "evalsha 7"}},
+		{"a known waiter", "", withoutHolder, false, "granted", []string{"evalsha 8", "evalsha 12"}},
+		{"with a wish for the holder", "", withoutJoin, false, "granted", []string{"evalsha 13", "evalsha 12"}},
+		{"with a number", "", numbers(1), false, "granted", []string{"evalsha 14", "evalsha 12"}},
+		{"that joins", "", func(*storetest.AnyRequest) {}, false, "granted", []string{"evalsha 13", "evalsha 12"}},
+	}
+	server := redistest.Start(t)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			rdb := server.Client(t)
+			s := newStore(t, rdb)
+			for _, script := range []string{s.scripts.SharedAsk.Source.(string), s.scripts.SharedRelease.Source.(string)} {
+				if err := rdb.ScriptLoad(t.Context(), script).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stateOf(test.before).Put(t, rdb)
+			rdb.Del(t.Context(), storetest.FenceName)
+			s.noWaiters = test.noWaiters
+			sent := &sentCommands{}
+			rdb.AddHook(sent)
+			if got := asking(permit, test.change).run(t, s); got.granted != (test.ask == "granted") {
+				t.Errorf("ask: %+v", got)
+			}
+			releasing(permit).run(t, s)
+			if !slices.Equal(sent.forms, test.sent) {
+				t.Errorf("sent %q, want %q", sent.forms, test.sent)
+			}
+		})
+	}
+}
+
+// The long form follows also where the first send was refused, and a second one may be granted.
+func TestRefusalOfOneOfTwoBriefSendsDoesNotDecide(t *testing.T) {
+	t.Parallel()
+	x := &operation{store: &Store{scripts: script.New(false)}, brief: briefSharedTake}
+	x.store.subscriber = modeSubscriber{mode: "P"}
+	x.encodeScript(&x.store.scripts.SharedAsk)
+	x.encodeKey(&x.queue, keyspace.QueueSuffix)
+	x.encodeShared()
+	x.encodeQueue(time.Second)
+	x.encodeAsk(boolArg(false))
+	refused := pipeline.Reply{Value: noRoom}
+	if next := x.Fallback(x.Command(1), refused, 1); next != nil {
+		t.Errorf("%v follows the only send", next)
+	}
+	if next := x.Fallback(x.Command(1), refused, 2); next == nil || len(next.Args()) != 13 {
+		t.Errorf("%v follows one of two sends", next)
+	}
+}
+
+// Shared leases may end before the script for both kinds of leases runs for an exclusive token.
+func TestExclusiveTokenGetsNoSharedLease(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	rdb, direct := server.Client(t), server.Client(t)
+	s := newStore(t, rdb)
+	if err := rdb.ScriptLoad(t.Context(), s.scripts.SharedAsk.Source.(string)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	stateOf("shared ttl | | | B1*=ttl").Put(t, rdb)
+	rdb.AddHook(beforeScript{s.scripts.SharedAsk.SHA, func() { direct.Del(t.Context(), storetest.LockName, storetest.SharedName) }})
+	if got := enqueue.run(t, s); !got.granted {
+		t.Errorf("%+v", got)
+	}
+	stateOf("A1 ttl").Check(t, direct)
+}
+
+// beforeScript is a hook that calls a function before each EVALSHA of a script.
+type beforeScript struct {
+	sha any
+	do  func()
+}
+
+func (beforeScript) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b beforeScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); len(args) > 1 && args[1] == b.sha {
+			b.do()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (beforeScript) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // After NOSCRIPT the brief release is sent with the source of the script, and the long form

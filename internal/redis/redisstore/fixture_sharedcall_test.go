@@ -3,6 +3,7 @@ package redisstore
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,13 +34,15 @@ func namedRequest(name string) storetest.AnyRequest {
 type sharedCall func(*testing.T, *syncStore) string
 
 // asks returns the call of an ask of the token. The options are "try", which does not join
-// the queue, "number", which reserves fencing numbers, and "fresh".
+// the queue, "briefly", which besides does not want the holder, "number", which reserves
+// fencing numbers, and "fresh".
 func asks(name string, options ...string) sharedCall {
 	return func(t *testing.T, s *syncStore) string {
 		t.Helper()
 		r := namedRequest(name)
 		for _, option := range options {
-			r.Join = r.Join && option != "try"
+			r.Join = r.Join && option != "try" && option != "briefly"
+			r.WithHolder = r.WithHolder && option != "briefly"
 			r.Apart = r.Apart || option == "fresh"
 			r.Fresh = r.Apart
 			if option == "number" {
@@ -100,6 +103,8 @@ func answerText(t *testing.T, got store.Answer, err error) string {
 		return fmt.Sprintf("granted, %d waiting, number %s", got.Waiting, number)
 	case got.Granted:
 		return fmt.Sprintf("granted, %d waiting", got.Waiting)
+	case reflect.DeepEqual(got, store.Answer{HolderUnknown: true}):
+		return "no room"
 	case got.Shared && got.Holder == "" && !got.ForeignHolder:
 		return "shared, " + left
 	case got.ForeignHolder:

@@ -79,6 +79,9 @@ func withoutJoin(r *storetest.AnyRequest) { r.Join = false }
 
 func rejoins(r *storetest.AnyRequest) { r.Rejoin = storetest.Me2 }
 
+// withoutHolder makes the request one that neither joins the queue nor wants the holder.
+func withoutHolder(r *storetest.AnyRequest) { r.Join, r.WithHolder = false, false }
+
 // permit makes the request one for one of two permits.
 func permit(r *storetest.AnyRequest) { r.Token, r.Limit = storetest.MePermit1, 2 }
 

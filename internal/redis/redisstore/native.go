@@ -43,7 +43,7 @@ func (x *operation) afterNative(got pipeline.Reply, sends int) command.Command {
 		if reply == command.Deleted {
 			return nil
 		}
-		x.freed, x.brief = reply == command.DeletedBeside, false
+		x.freed, x.brief = reply == command.DeletedBeside, 0
 	case got.Err != nil && isUnsupported(got.Err.Error()):
 		x.store.native.state.Store(unsupported)
 	default:

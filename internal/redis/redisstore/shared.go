@@ -13,6 +13,11 @@ import (
 // sharedOut is the reply of enqueue.lua and release.lua while shared leases are out.
 const sharedOut = int64(-1)
 
+// isBriefSharedTake reports whether the operation asks for a shared lease by the brief form.
+func (x *operation) isBriefSharedTake() bool {
+	return x.brief > 0 && x.script == &x.store.scripts.SharedAsk
+}
+
 // encodeShared adds the key of the shared leases.
 func (x *operation) encodeShared() { x.encodeKey(&x.shared, keyspace.SharedSuffix) }
 

@@ -77,6 +77,26 @@ var sharedAsks = []sharedTransition{
 	{name: "a set without a marker has no number", before: "- | | B1*=9", do: asks("A1*", "number"), first: "granted, 0 waiting, number N", after: "shared 10 #N | | A1*=10"},
 }
 
+// briefSharedAsks are those with the brief form of the command.
+var briefSharedAsks = []sharedTransition{
+	{name: "free", do: asks("A1/2", "briefly"), first: "granted, 0 waiting", after: "shared 10 | | A1/2=10"},
+	{name: "a reader, free", do: asks("A1*", "briefly"), first: "granted, 0 waiting", after: "shared 10 | | A1*=10"},
+	{name: "beside another", before: "shared 9 | | B1/2=9", do: asks("A1/2", "briefly"), first: "granted, 0 waiting", after: "shared 10 | | B1/2=9 A1/2=10"},
+	{name: "beside one that ends later", before: "shared 30 | | B1/2=30", do: asks("A1/2", "briefly"), first: "granted, 0 waiting", after: "shared 30 | | A1/2=10 B1/2=30"},
+	{name: "in a phase with a number", before: "shared 9 #77 | | B1*=9", do: asks("A1*", "briefly"), first: "granted, 0 waiting", after: "shared 10 #77 | | B1*=9 A1*=10"},
+	{name: "full", before: "shared 9 | | B1/2=9 C1/2=8", listening: "B C", do: asks("A1/2", "briefly"), first: "no room", after: "shared 9 | | C1/2=8 B1/2=9"},
+	{name: "full, and others wait", before: "shared 9 | D1/2 | B1/2=9 C1/2=8", listening: "D", do: asks("A1/2", "briefly"), first: "no room", after: "shared 9 | D1/2 | C1/2=8 B1/2=9"},
+	{name: "a writer has the key", before: "B1 10 | |", listening: "B", do: asks("A1*", "briefly"), first: "no room", after: "B1 10 | |"},
+	{name: "a foreign client has the key", before: "x! 10 | | C1*=9", do: asks("A1*", "briefly"), first: "no room", after: "x! 10 | | C1*=9"},
+	{name: "an exclusive script has handed the key to the token: by the long form", before: "A1/2 1 | |", do: asks("A1/2", "briefly"), first: "granted, 0 waiting", after: "shared 10 | | A1/2=10"},
+	{name: "others wait: by the long form", before: "shared 9 | C1 | B1*=9", listening: "C", do: asks("A1*", "briefly"), first: "shared, 1", after: "shared 9 C1@1 | C1 | B1*=9", hints: "C1"},
+	{name: "a dead writer waits: by the long form", before: "shared 9 | C1 | B1*=9", do: asks("A1*", "briefly"), first: "granted, 0 waiting", after: "shared 10 | | B1*=9 A1*=10"},
+	{name: "free, and a reader is first: by the long form", before: "- | B1* |", listening: "B", do: asks("A1*", "briefly"), first: "granted, 0 waiting", after: "shared 10 | | B1*=1 A1*=10", hints: "B1*"},
+	{name: "a void set: by the long form", before: "- | | B1*=9 C1*=9", do: asks("A1/1", "briefly"), first: "granted, 0 waiting", after: "shared 10 | | A1/1=10"},
+	{name: "all leases have ended: by the long form", before: "shared 9 #77 | | B1/1=-1", do: asks("A1/1", "briefly"), first: "granted, 0 waiting", after: "shared 10 | | A1/1=10"},
+	{name: "confirm: by the long form", before: "shared 1 | | A1/5=1", do: asks("A1/5", "briefly"), first: "granted, 0 waiting", after: "shared 10 | | A1/5=10"},
+}
+
 var sharedReleases = []sharedTransition{
 	{name: "the last lease", before: "shared 9 | | A1*=9", do: releases("A1*", ""), first: "freed", second: "not held", after: "- | |"},
 	{name: "one of two: the marker lives as long as the other", before: "shared 30 | | A1*=30 B1*=5", do: releases("A1*", ""), first: "freed", second: "not held", after: "shared 5 | | B1*=5"},
@@ -119,6 +139,8 @@ var sharedReleases = []sharedTransition{
 	{name: "no lease", before: "shared 9 | | B1*=9", do: releases("A1*", ""), first: "not held", after: "shared 9 | | B1*=9"},
 	{name: "a lease that has ended: does not rejoin", before: "shared 9 | | A1*=-1 B1*=9", do: releases("A1*", "A2*"), first: "not held", after: "shared 9 | | A1*=-1 B1*=9"},
 	{name: "a lease that has ended: its room goes to the queue", before: "shared 9 | C1/2 | A1/2=-1 B1/2=9", listening: "C", do: releases("A1/2", ""), first: "not held", after: "shared 9 | | C1/2=1 B1/2=9", hints: "C1/2"},
+	{name: "the last lease, beside one that has ended", before: "shared 9 #77 | | A1*=9 B1*=-1", do: releases("A1*", ""), first: "freed", second: "not held", after: "- | |"},
+	{name: "one of three", before: "shared 9 #77 | | A1*=7 B1*=9 C1*=8", do: releases("A1*", ""), first: "freed", second: "not held", after: "shared 9 #77 | | C1*=8 B1*=9"},
 	{name: "all leases have ended", before: "shared 9 | C1 | A1/2=-1", listening: "C", do: releases("A1/2", ""), first: "not held", after: "C1 1 | |", hints: "C1"},
 	{name: "leave the queue", before: "B1 10 | A1* C1 |", listening: "C", do: releases("A1*", ""), first: "not held", after: "B1 10 | C1 |"},
 	{
@@ -187,14 +209,20 @@ func TestSharedTransitionsWithShardedChannels(t *testing.T) {
 func checkSharedTransitions(t *testing.T, rdb redis.UniversalClient, mode string) {
 	t.Helper()
 	for kind, tests := range map[string][]sharedTransition{
-		"ask": sharedAsks, "release": sharedReleases, "renew": sharedRenewals, "exclusive": exclusiveBesideShared,
+		"ask": sharedAsks, "brief ask": briefSharedAsks, "release": sharedReleases, "renew": sharedRenewals, "exclusive": exclusiveBesideShared,
 	} {
 		for _, test := range tests {
-			t.Run(fmt.Sprint(kind, ": ", test.name), func(t *testing.T) {
-				s := newStore(t, rdb)
-				s.setMode(mode)
-				test.check(t, rdb, s)
-			})
+			for _, noWaiters := range []bool{false, true} { // a release then has the brief form
+				if noWaiters && kind != "release" {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s: %s, NoWaiters %t", kind, test.name, noWaiters), func(t *testing.T) {
+					s := newStore(t, rdb)
+					s.setMode(mode)
+					s.noWaiters = noWaiters
+					test.check(t, rdb, s)
+				})
+			}
 		}
 	}
 }

@@ -130,6 +130,7 @@ func (w *walk) step(t *testing.T, before *walkState) (what, own, answer string) 
 		}
 		return w.newName()
 	}
+	w.store.noWaiters = w.rand.IntN(2) == 0
 	switch n := w.rand.IntN(100); {
 	case n < 30:
 		own = w.newName()
@@ -139,7 +140,7 @@ func (w *walk) step(t *testing.T, before *walkState) (what, own, answer string) 
 		return "ask", own, asks(own)(t, w.store)
 	case n < 56:
 		own = w.newName()
-		return "try", own, asks(own, "try")(t, w.store)
+		return "try", own, asks(own, []string{"try", "briefly"}[w.rand.IntN(2)])(t, w.store)
 	case n < 82:
 		own = known()
 		return "release", own, releases(own, "")(t, w.store)

@@ -44,6 +44,9 @@ func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) 
 		t.encodeScript(&s.scripts.SharedAsk)
 		t.encodeKey(&t.queue, keyspace.QueueSuffix)
 		t.encodeShared()
+		if !r.Join && !r.WithHolder && r.Fences == 0 {
+			t.brief = briefSharedTake
+		}
 	} else {
 		t.encodeScript(&s.scripts.Enqueue)
 		t.encodeKey(&t.queue, keyspace.QueueSuffix)
@@ -107,10 +110,14 @@ func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, e
 		t.encodeScript(&s.scripts.SharedRelease)
 		t.encodeKey(&t.queue, keyspace.QueueSuffix)
 		t.encodeShared()
+		t.brief = briefSharedRelease
 	} else {
 		t.encodeScript(&s.scripts.Release)
 		t.encodeKey(&t.queue, keyspace.QueueSuffix)
-		t.brief = r.NoWaiters && r.Rejoin == ""
+		t.brief = briefRelease
+	}
+	if !r.NoWaiters || r.Rejoin != "" {
+		t.brief = 0
 	}
 	t.encodeQueue(r.Claim)
 	t.args = append(t.args, t.rejoinToken.setString(r.Rejoin))

@@ -32,6 +32,7 @@ func TestEachScriptSurvivesLostReply(t *testing.T) {
 		{"hand over a lease that was lost", toTicket, "B1 ttl", "nothing", "B1 ttl"},
 		{"accept", accept, "D1 claim", "granted", "A1 ttl"},
 		{"share", asking(permit), "", "granted", "shared ttl | | | A1/2=ttl"},
+		{"share, briefly", asking(permit, withoutHolder), "", "granted", "shared ttl | | | A1/2=ttl"},
 		{"share, joined once", asking(permit), "B1 ttl", "by B1, left ttl", "B1 ttl | A1/2"},
 		{"renew a shared lease", renewing(permit), "shared claim | | | A1/2=claim", "granted", "shared ttl | | | A1/2=ttl"},
 		{"release a shared lease", releasing(permit), "shared ttl | | | A1/2=ttl", "unsure", ""},

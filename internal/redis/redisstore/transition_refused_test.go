@@ -18,7 +18,7 @@ var calls = map[string]transition{
 	"apart": asking(apart, numbers(8)), "fresh": asking(fresh, numbers(8)), "release apart": releasing(apart), "rejoin apart": releasing(rejoins, apart),
 	"release": release, "rejoin": rejoin, "vote": vote, "withdraw": withdrawAndRejoin,
 	"begin": begin(numbers(8)), "rerun": begin(rerun, numbers(8)), "commit": finish(store.EndCommit), "seal": finish(store.EndDone), "abort": finish(store.EndAbort),
-	"shared": asking(permit, numbers(8)), "briefly shared": asking(permit), "renew shared": renewing(permit, numbers(8)), "release shared": releasing(permit),
+	"shared": asking(permit, numbers(8)), "briefly shared": asking(permit), "try shared": asking(permit, withoutHolder), "renew shared": renewing(permit, numbers(8)), "release shared": releasing(permit),
 	"resolve": resolve, "answer": resolveAs(store.ResolveAnswered, storetest.Bob1), "outcome": readOutcome(storetest.Keep),
 	"to a ticket": toTicket, "accept": asking(withTicket, numbers(1)),
 }
@@ -151,6 +151,9 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 		{"lock", "shared", free, wrong(storetest.LockName), wrongType},
 		{"queue", "shared", shared, wrong(storetest.QueueName), wrongType},
 		{"set, free", "briefly shared", "", wrong(storetest.SharedName), wrongType},
+		{"set, free", "try shared", "", wrong(storetest.SharedName), wrongType},
+		{"set, shared", "try shared", shared, wrong(storetest.SharedName), wrongType},
+		{"queue, free", "try shared", "", wrong(storetest.QueueName), wrongType},
 		{"set, free with a queue", "briefly shared", free, wrong(storetest.SharedName), wrongType},
 		{"set, shared", "briefly shared", shared, wrong(storetest.SharedName), wrongType},
 		{"set, handed", "shared", "A1/2 claim " + line, wrong(storetest.SharedName), wrongType},

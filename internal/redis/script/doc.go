@@ -7,7 +7,8 @@
 // New joins scripts from parts, each a file. A script has the name of its last part. The first
 // line of a file names in "(after ...)" the parts that it needs ahead of it, or says which
 // scripts it begins. token.lua begins each script that compares the value of K with a token.
-// free.lua, turn.lua, done.lua, sharedtake.lua and sharedfree.lua answer the common case of a script first.
+// free.lua, turn.lua, done.lua, sharedtake.lua, sharedbeside.lua, sharedfree.lua and sharedend.lua answer the common cases of a script
+// first.
 //
 // The scripts whose names begin with "shared" are those of shared leases: marker.lua says
 // what is stored. Exclusive leases have scripts of their own. If K has the marker of shared

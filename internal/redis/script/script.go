@@ -68,10 +68,16 @@ var (
 
 	//go:embed marker.lua
 	markerPart string
+	//go:embed clock.lua
+	clockPart string
 	//go:embed sharedtake.lua
 	sharedTakePart string
+	//go:embed sharedbeside.lua
+	sharedBesidePart string
 	//go:embed sharedfree.lua
 	sharedFreePart string
+	//go:embed sharedend.lua
+	sharedEndPart string
 	//go:embed shared.lua
 	sharedPart string
 	//go:embed admit.lua
@@ -125,10 +131,11 @@ func New(durable bool) Set {
 		Withdraw: newScript(tokenPart, mode, leasePart, queuePart, withdrawSource),
 		Rights:   newScript(tokenPart, rightsSource),
 
-		SharedAsk: newScript(tokenPart, markerPart, sharedTakePart, mode, leasePart, queuePart, fencePart, setIsThird, sharedPart, admitPart, phasePart,
-			sharedAskSource),
-		SharedRelease: newScript(tokenPart, markerPart, sharedFreePart, mode, leasePart, queuePart, setIsThird, sharedPart, admitPart, sharedReleaseSource),
-		SharedRenew:   newScript(markerPart, mode, leasePart, fencePart, setIsSecond, sharedPart, phasePart, sharedRenewSource),
+		SharedAsk: newScript(tokenPart, sharedTakePart, markerPart, clockPart, sharedBesidePart, mode, leasePart, queuePart, fencePart,
+			setIsThird, sharedPart, admitPart, phasePart, sharedAskSource),
+		SharedRelease: newScript(tokenPart, markerPart, sharedFreePart, clockPart, sharedEndPart, mode, leasePart, queuePart,
+			setIsThird, sharedPart, admitPart, sharedReleaseSource),
+		SharedRenew: newScript(markerPart, clockPart, mode, leasePart, fencePart, setIsSecond, sharedPart, phasePart, sharedRenewSource),
 
 		SharedRenewApart: newScript(sharedRenewApartSource),
 	}

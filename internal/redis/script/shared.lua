@@ -1,4 +1,4 @@
--- shared.lua (after marker.lua, lease.lua): the shared leases of K. The line before it names their set: S is {K}:s.
+-- shared.lua (after clock.lua, lease.lua): the shared leases of K. The line before it names their set: S is {K}:s.
 local count = redis.call('ZCOUNT', S, '(' .. now, '+inf')  -- how many leases are out
 if not number then count = 0 end
 local alone = value and not number and value  -- the token that has K alone, or the value of a foreign client, or false

@@ -1,10 +1,10 @@
--- sharedask.lua (after sharedtake.lua, admit.lua, phase.lua): ask for a shared lease, join the queue, and confirm a grant. It is
+-- sharedask.lua (after sharedbeside.lua, admit.lua, phase.lua): ask for a shared lease, join the queue, and confirm a grant. It is
 -- also the long form of enqueue.lua, for an exclusive token while shared leases are out. A waiter runs it again on each hint and
 -- each timer.
 -- KEYS: K, {K}:q, {K}:s, {K}:f
 -- ARGV: token, ttl, claim, channel prefix, mode, 6 "0", or another value to join the queue, 7 how many fencing numbers the caller wants
 -- Returns, if the token has its lease for at least ttl from now, the same as ask.lua; a shared lease has the number of its phase.
--- Otherwise it returns
+-- In a common case it returns 1 for {1, 0, 0, 0}. Otherwise it returns
 --   {0, value of K, ms, isForeign}
 -- If the value is a marker, the token may get a lease in so many ms, without a hint. Otherwise the fields are those of ask.lua.
 local joins, wanted = ARGV[6] ~= '0', tonumber(ARGV[7])

@@ -1,4 +1,4 @@
--- sharedrelease.lua (after sharedfree.lua, admit.lua): end a shared lease, and leave the queue. It is also the long form of
+-- sharedrelease.lua (after sharedend.lua, admit.lua): end a shared lease, and leave the queue. It is also the long form of
 -- release.lua, for an exclusive token while shared leases are out. The client never uses the token again after it has sent this
 -- script for it.
 -- KEYS: K, {K}:q, {K}:s   ARGV: token, ttl, claim, channel prefix, mode, 6 token that rejoins the queue, or ""

@@ -118,8 +118,8 @@ func (r AnyRequest) Take() store.TakeRequest {
 // Enqueue returns the request as an Enqueue.
 func (r AnyRequest) Enqueue() store.EnqueueRequest {
 	return store.EnqueueRequest{
-		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, Join: r.Join, Fences: r.Fences, Waiter: r.Waiter, Attempt: r.Attempt,
-		Ticket: r.Ticket, Apart: r.Apart, Fresh: r.Fresh,
+		Target: r.Target(), Inline: r.Inline, Claim: r.Claim, Join: r.Join, WithHolder: r.WithHolder, Fences: r.Fences, Waiter: r.Waiter,
+		Attempt: r.Attempt, Ticket: r.Ticket, Apart: r.Apart, Fresh: r.Fresh,
 	}
 }
 
@@ -162,7 +162,7 @@ func OfTake(r store.TakeRequest) AnyRequest {
 func OfEnqueue(r store.EnqueueRequest) AnyRequest {
 	a := ofTarget(r.Target)
 	a.Inline, a.Claim, a.Join, a.Fences, a.Waiter, a.Attempt = r.Inline, r.Claim, r.Join, r.Fences, r.Waiter, r.Attempt
-	a.Ticket, a.Apart, a.Fresh = r.Ticket, r.Apart, r.Fresh
+	a.WithHolder, a.Ticket, a.Apart, a.Fresh = r.WithHolder, r.Ticket, r.Apart, r.Fresh
 	return a
 }
 

@@ -1,0 +1,3 @@
+-- clock.lua (after marker.lua): the time of the server's clock in ms.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
