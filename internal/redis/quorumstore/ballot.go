@@ -19,11 +19,14 @@ type ballot struct {
 	mu         sync.Mutex
 	maxTTL     time.Duration // the longest TTL that any vote was requested with
 	votes      []vote        // by server
+	asks       []int         // by server: how many votes were requested
 	decided    bool
 	stragglers *stragglerWait // nil until boundStragglers has limited the wait
 	// withdrawn is true after the ballot was lost or released. Votes that arrive later
 	// are withdrawn, too.
 	withdrawn bool
+	// departures has, by server, the withdrawal that the release of the lease has sent.
+	departures []departure
 	// withdrawing counts the withdrawals that must end before done is called with answer
 	// and err.
 	withdrawing int
@@ -48,7 +51,7 @@ func (v vote) mayBeGranted() bool {
 
 // newBallot returns a ballot without votes.
 func newBallot(s *Store, r redisstore.VoteRequest, done func(store.Answer, error)) *ballot {
-	return &ballot{store: s, request: r, begun: time.Now(), done: done, maxTTL: r.TTL, votes: make([]vote, len(s.servers))}
+	return &ballot{store: s, request: r, begun: time.Now(), done: done, maxTTL: r.TTL, votes: make([]vote, len(s.servers)), asks: make([]int, len(s.servers))}
 }
 
 // ask sends the request r to a server. It records the vote in the ballot, and then calls then
@@ -56,6 +59,9 @@ func newBallot(s *Store, r redisstore.VoteRequest, done func(store.Answer, error
 // in the given generations: see membership.replaced.
 func (b *ballot) ask(i int, r redisstore.VoteRequest, generations []int, then func(vote)) {
 	m, asked := b.store.membership, time.Now()
+	b.mu.Lock()
+	b.asks[i]++
+	b.mu.Unlock()
 	b.store.servers[i].Vote(r, func(answer store.Answer, err error) {
 		v := vote{true, answer, err}
 		switch {
@@ -91,7 +97,9 @@ func (b *ballot) record(i int, v vote) {
 	switch {
 	case !withdrawn:
 	case v.answer.Granted:
-		b.withdraw(i, b.request.Bound, func() {})
+		if b.isStray(i, v.answer) {
+			b.withdraw(i, b.request.Bound, func() {})
+		}
 	case v.mayBeGranted():
 		b.withdrawUnknown(i)
 	}
@@ -209,8 +217,12 @@ func (b *ballot) endLease() (mayHold []bool, maxTTL time.Duration) {
 	defer b.mu.Unlock()
 	b.withdrawn = true
 	mayHold = make([]bool, len(b.votes))
+	b.departures = make([]departure, len(b.votes))
 	for i, v := range b.votes {
 		mayHold[i] = v.mayBeGranted()
+		if !v.answered {
+			b.departures[i] = leaving
+		}
 	}
 	return mayHold, b.maxTTL
 }
@@ -226,7 +238,7 @@ func (b *ballot) askAgain(i int, renewal store.Target, generations []int, then f
 		return false
 	}
 	r := b.request
-	r.TTL, r.Bound, r.Join = renewal.TTL, renewal.Bound, false
+	r.TTL, r.Bound, r.Join, r.Brief = renewal.TTL, renewal.Bound, false, false
 	b.ask(i, r, generations, then)
 	return true
 }

@@ -52,7 +52,7 @@ func (b *ballot) granted() (store.Answer, error) {
 	if duplicate := b.store.membership.duplicate(); duplicate != nil {
 		return store.Answer{}, &store.Fault{Unknown: true, Err: duplicate}
 	}
-	answer := store.Answer{Granted: true}
+	answer := store.Answer{Granted: true, Waiting: store.WaitingUnknown}
 	for _, v := range b.votes {
 		if !v.answer.Granted {
 			continue
@@ -95,13 +95,15 @@ func (b *ballot) refused() (store.Answer, error) {
 }
 
 // remaining returns after which time a majority of the votes expires. It is negative if that
-// time is unknown.
+// time is unknown, and 0 if the servers were not asked.
 func (b *ballot) remaining() time.Duration {
 	const never = time.Duration(math.MaxInt64)
 	ttls := make([]time.Duration, len(b.votes))
 	for i, v := range b.votes {
 		switch {
 		case v.answer.Granted:
+		case v.answer.Holder != "" && v.answer.Remaining == 0:
+			return 0
 		case v.answer.Remaining > 0:
 			ttls[i] = v.answer.Remaining
 		default:

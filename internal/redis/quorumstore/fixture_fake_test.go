@@ -24,6 +24,7 @@ type fake struct {
 	renewals    []pendingCall[store.Renewal]
 	withdrawals []pendingCall[store.ReleaseResult]
 	woken       []bool // by withdrawal, whether the server must notify a waiter
+	brief       []bool // by vote
 	hint        func(key, token string)
 	late        func(key, token string)
 	ready       chan struct{}
@@ -49,7 +50,7 @@ type pendingCall[A any] struct {
 }
 
 func (f *fake) Vote(r redisstore.VoteRequest, done func(store.Answer, error)) {
-	f.votes = append(f.votes, pendingCall[store.Answer]{ofVote(r), done})
+	f.votes, f.brief = append(f.votes, pendingCall[store.Answer]{ofVote(r), done}), append(f.brief, r.Brief)
 }
 
 func (f *fake) Renew(r store.RenewRequest, done func(store.Renewal, error)) {

@@ -12,19 +12,25 @@ import (
 // waiter. Rejoin joins the queue of a server where another waiter is queued.
 func (s *Store) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	withdraw := redisstore.WithdrawRequest{
-		Target: r.Target, Claim: r.Claim, Waiter: r.Waiter, Rejoin: r.Rejoin, Wake: true,
+		Target: r.Target, Claim: r.Claim, Waiter: r.Waiter, Rejoin: r.Rejoin, Wake: true, NoWaiters: r.NoWaiters && r.Rejoin == "",
 	}
 	round := &releaseRound{
 		store: s, begun: time.Now(), done: done, missing: len(s.servers), mayHold: make([]bool, len(s.servers)),
 	}
-	if b := s.ballotOf(r.Target); b != nil {
+	b := s.ballotOf(r.Target)
+	if b != nil {
 		s.removeBallot(r.Target)
 		round.mayHold, round.maxTTL = b.endLease()
 		withdraw.Waiter = b.request.Waiter
 	}
 	round.request = withdraw
 	for i, one := range s.servers {
-		one.Withdraw(withdraw, func(released store.ReleaseResult, err error) { round.record(i, released, err) })
+		one.Withdraw(withdraw, func(released store.ReleaseResult, err error) {
+			if b != nil {
+				b.endDeparture(i, err == nil && (released.Status == store.Freed || released.Status == store.Handed))
+			}
+			round.record(i, released, err)
+		})
 	}
 }
 

@@ -125,7 +125,7 @@ func (s *Store) Enqueue(r store.EnqueueRequest, done func(store.Answer, error)) 
 		refuse(s, errNoShared, done)
 		return
 	}
-	s.vote(redisstore.VoteRequest{Target: r.Target, Claim: r.Claim, Join: r.Join, Waiter: r.Waiter}, done)
+	s.vote(redisstore.VoteRequest{Target: r.Target, Claim: r.Claim, Join: r.Join, Waiter: r.Waiter, Brief: !r.WithHolder}, done)
 }
 
 // vote requests the votes of all servers for a new ballot.

@@ -72,6 +72,15 @@ func decodeEnqueue(r pipeline.Reply, x *operation) (store.Answer, error) {
 	return hideMarker(answer), err
 }
 
+// decodeBriefVote decodes the reply to a vote by the commands of a Take.
+func decodeBriefVote(r pipeline.Reply, x *operation) (store.Answer, error) {
+	answer, err := decodeTake(r, x)
+	if value, isString := r.Value.(string); err == nil && isString && answer.Shared {
+		return store.Answer{Holder: value}, nil // as in decodeVote
+	}
+	return answer, err
+}
+
 // decodeVote decodes the reply of vote.lua. A quorum has no shared leases: the marker of
 // other clients' shared leases is a foreign holder.
 func decodeVote(r pipeline.Reply, x *operation) (store.Answer, error) {

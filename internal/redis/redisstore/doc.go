@@ -30,9 +30,10 @@
 // # The brief form
 //
 // The first send of a take or a release is brief: SET NX without GET, or a release with only
-// the token if the caller knows no waiter. So is the first ask for a shared lease. The long
-// form follows if the reply to the brief one is not enough. A server with DELIFEQ, such as
-// Valkey 9, runs no script for a brief release: see native.go.
+// the token if the caller knows no waiter. So is the first ask for a shared lease, and the
+// first vote of a ballot is a take. The long form follows if the reply to the brief one is not
+// enough. A server with DELIFEQ, such as Valkey 9, runs no script for a brief release of a lock:
+// see native.go.
 //
 // # Replicas
 //

@@ -66,7 +66,7 @@ type arguments struct {
 // The brief forms of commands, by how many arguments they have.
 const (
 	briefTake          = 6 // SET NX GET without GET
-	briefRelease       = 6 // release.lua with only the token
+	briefRelease       = 6 // release.lua or withdraw.lua with only the token
 	briefSharedTake    = 8 // sharedask.lua with the token and the TTL
 	briefSharedRelease = 7 // sharedrelease.lua with only the token
 )

@@ -17,6 +17,10 @@ type VoteRequest struct {
 	// Join adds Waiter to the queue of the server if the server does not vote for the ballot.
 	Join   bool
 	Waiter string
+	// Brief asks by the cheapest command, which neither reports how many tokens wait, nor the
+	// remaining time of a holder. The server must not have received the ballot before. It has
+	// no effect with Join.
+	Brief bool
 }
 
 // A WithdrawRequest takes a vote back.
@@ -28,17 +32,27 @@ type WithdrawRequest struct {
 	Waiter, Rejoin string
 	// Wake sends a hint to the first token of the queue.
 	Wake bool
+	// NoWaiters is true if no token is known to wait for the key.
+	NoWaiters bool
 }
 
-// Vote runs vote.lua. It does not block: it calls done with the answer, or with a fault.
+// Vote runs vote.lua, or does what Take does if r.Brief is set. It does not block: it calls done with the
+// answer, or with a fault.
 func (s *Store) Vote(r VoteRequest, done func(store.Answer, error)) {
 	t := s.acquires.get()
 	t.init(s, t, r.Target, false, 0)
+	t.done, t.decode = done, decodeVote
+	if r.Brief && !r.Join {
+		t.withHolder = true // it shows how the votes are split
+		t.encodeTake()
+		t.decode = decodeBriefVote
+		s.pipeline.Do(&t.Call, pipeline.Acquire)
+		return
+	}
 	t.encodeScript(&s.scripts.Vote)
 	t.encodeKey(&t.queue, keyspace.QueueSuffix)
 	t.encodeQueue(r.Claim)
 	t.args = append(t.args, t.waiter.setString(r.Waiter), boolArg(r.Join))
-	t.done, t.decode = done, decodeVote
 	s.pipeline.Do(&t.Call, pipeline.Acquire)
 }
 
@@ -49,6 +63,9 @@ func (s *Store) Withdraw(r WithdrawRequest, done func(store.ReleaseResult, error
 	t.init(s, t, r.Target, false, 0)
 	t.encodeScript(&s.scripts.Withdraw)
 	t.encodeKey(&t.queue, keyspace.QueueSuffix)
+	if r.NoWaiters {
+		t.brief = briefRelease
+	}
 	t.encodeQueue(r.Claim)
 	t.args = append(t.args, t.waiter.setString(r.Waiter), t.rejoinToken.setString(r.Rejoin), boolArg(r.Wake))
 	t.done, t.decode = done, decodeWithdraw

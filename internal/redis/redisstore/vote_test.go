@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
@@ -11,7 +12,7 @@ import (
 func waits(r *storetest.AnyRequest) { r.Waiter = storetest.Me2 }
 
 // Votes are for the ballot Me1. The waiter Me2 joins the queue if the ballot is refused.
-var vote, voteOnce = voting(waits), voting(withoutJoin)
+var vote, voteOnce, voteBriefly = voting(waits), voting(withoutJoin), voting(withoutHolder)
 
 func voting(changes ...change) transition {
 	return func(t *testing.T, s *syncStore) (outcome, error) {
@@ -29,7 +30,9 @@ var withdraw, withdrawAll, withdrawAndRejoin, withdrawQuietly = withdrawing(true
 func withdrawing(wake bool, changes ...change) transition {
 	return func(t *testing.T, s *syncStore) (outcome, error) {
 		t.Helper()
-		got, err := storetest.Await(t, func(done func(store.ReleaseResult, error)) { s.Withdraw(withdrawRequest(changed(changes), wake), done) })
+		got, err := storetest.Await(t, func(done func(store.ReleaseResult, error)) {
+			s.Withdraw(withdrawRequest(changed(changes), wake, s.noWaiters), done)
+		})
 		return outcome{status: got.Status}, err
 	}
 }
@@ -43,6 +46,10 @@ var voteTransitions = testsOf([]transitionRow{
 	{name: "vote: another's ballot, hint sent, waiter joins", do: vote, listening: "B", before: "B1 1h | C1", first: "by B1, left 1h", after: "B1 1h | C1 A2", hints: "B1 B1"},
 	{name: "vote: another's ballot, without a waiter nothing changes", do: voteOnce, listening: "B", before: "B1 1h", first: "by B1, left 1h", after: "="},
 	{name: "vote: a foreign client, no hint", do: vote, before: "other! 1h | C1", first: "by other!, left 1h, foreign", after: "other! 1h | C1 A2"},
+	{name: "vote briefly: free", do: voteBriefly, first: "granted, waiting -1", after: "A1 ttl"},
+	{name: "vote briefly: free, although others wait", do: voteBriefly, listening: "B", before: "| B1 C1", first: "granted, waiting -1", after: "A1 ttl | B1 C1"},
+	{name: "vote briefly: another's ballot", do: voteBriefly, listening: "B", before: "B1 1h | C1", first: "by B1", after: "="},
+	{name: "vote briefly: a foreign client", do: voteBriefly, before: "other! 1h", first: "by other!", after: "="},
 	{name: "withdraw the own ballot", do: withdraw, before: "A1 ttl", first: "freed", second: "nothing"},
 	{name: "withdraw: hint to the first waiter that listens, which stays first", do: withdraw, listening: "C", before: "A1 ttl | B1 junk! C1 B2", first: "handed", second: "nothing", after: "| C1 B2", hints: "C1 C1"},
 	{name: "withdraw: waiters that do not listen leave the queue", do: withdraw, before: "A1 ttl | B1 C1", first: "freed", second: "nothing"},
@@ -56,9 +63,19 @@ var voteTransitions = testsOf([]transitionRow{
 })
 
 func voteRequest(r storetest.AnyRequest) VoteRequest {
-	return VoteRequest{Target: r.Target(), Claim: r.Claim, Join: r.Join, Waiter: r.Waiter}
+	return VoteRequest{Target: r.Target(), Claim: r.Claim, Join: r.Join, Waiter: r.Waiter, Brief: !r.WithHolder}
 }
 
-func withdrawRequest(r storetest.AnyRequest, wake bool) WithdrawRequest {
-	return WithdrawRequest{Target: r.Target(), Claim: r.Claim, Waiter: r.Waiter, Rejoin: r.Rejoin, Wake: wake}
+func withdrawRequest(r storetest.AnyRequest, wake, noWaiters bool) WithdrawRequest {
+	return WithdrawRequest{Target: r.Target(), Claim: r.Claim, Waiter: r.Waiter, Rejoin: r.Rejoin, Wake: wake, NoWaiters: noWaiters}
+}
+
+// The marker of shared leases is a foreign holder for a quorum.
+func TestBriefVoteKeepsTheMarkerAsHolder(t *testing.T) {
+	t.Parallel()
+	const marker = "shared 0 - 0"
+	r := operationFor(storetest.Request(storetest.Me1))
+	if got, err := decodeBriefVote(pipeline.Reply{Value: marker}, r); err != nil || got.Holder != marker || got.Shared {
+		t.Errorf("%+v, %v", got, err)
+	}
 }

@@ -128,7 +128,7 @@ func New(durable bool) Set {
 		Handover: newScript(tokenPart, handoverSource),
 
 		Vote:     newScript(tokenPart, mode, leasePart, queuePart, voteSource),
-		Withdraw: newScript(tokenPart, mode, leasePart, queuePart, withdrawSource),
+		Withdraw: newScript(tokenPart, freePart, mode, leasePart, queuePart, withdrawSource),
 		Rights:   newScript(tokenPart, rightsSource),
 
 		SharedAsk: newScript(tokenPart, sharedTakePart, markerPart, clockPart, sharedBesidePart, mode, leasePart, queuePart, fencePart,

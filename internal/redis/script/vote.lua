@@ -1,5 +1,6 @@
 -- vote.lua (after lease.lua, queue.lua): the vote of one server in a quorum. K is the vote, and the token is a ballot. The
--- queue does not order the ballots: it only says which process to notify. So a free vote goes to any ballot that asks.
+-- queue does not order the ballots: it only says which process to notify. So a free vote goes to any ballot that asks. A process
+-- that does not know that others want K asks with SET NX first, and SET NX GET if that is refused.
 -- KEYS: K, {K}:q
 -- ARGV: token, ttl, claim, channel prefix, mode, 6 token of the waiter, or "", 7 "1" to let that token join the queue
 -- Returns {1, how many other tokens wait, 0, 0} if the ballot has the vote for at least ttl from now, and otherwise

@@ -1,6 +1,6 @@
--- withdraw.lua (after lease.lua, queue.lua): take a vote back, and notify the first token of the queue whose process receives
--- the hint. That token stays first, because the hint is not a vote. The client never uses the ballot again after it has sent
--- this script for it.
+-- withdraw.lua (after free.lua, lease.lua, queue.lua): take a vote back, and notify the first token of the queue whose process
+-- receives the hint. That token stays first, because the hint is not a vote. The client never uses the ballot again after it has
+-- sent this script for it.
 -- KEYS: K, {K}:q
 -- ARGV: token, ttl, claim, channel prefix, mode, 6 another token that leaves the queue, or "", 7 token that joins the queue if
 --   others wait, or "", 8 "1" to notify a waiter
