@@ -11,6 +11,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -45,9 +46,7 @@ func TestNoFormEndsTheLeaseOfAnotherProgram(t *testing.T) {
 	running, record := must(locks.Begin(t.Context(), "running", nil))(t), s.unknown(t, locks, "damaged")
 	theirs, attempt, damaged := s.lock(t, "theirs").Key.String(), s.lock(t, "running").Key.String(), record.Key.String()
 	get(t, s, "?attempt="+damaged).want(t, http.StatusOK)
-	if err := rdb.HDel(t.Context(), "{reqlock:i:damaged}:r", "f").Err(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.ChangeRecord(t, rdb, "{reqlock:i:damaged}:r", map[string]string{"f": ""})
 	for query, text := range map[string]string{"?lock=" + theirs: "another program", "?lock=" + attempt: "of an idempotent request", "?attempt=" + attempt: "State running"} {
 		a := get(t, s, query)
 		a.want(t, http.StatusOK, text)

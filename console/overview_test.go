@@ -107,7 +107,7 @@ func foreigners(t *testing.T, rdb redis.UniversalClient) {
 		rdb.Set(ctx, "{reqlock:theirs}:q", "no list", 0).Err(),
 		rdb.RPush(ctx, "{reqlock:\xff\x00}:q", "x", "").Err(),
 		rdb.HSet(ctx, "{reqlock:process:"+strings.Repeat("0", 32)+"}:p", "holds", "no JSON").Err(),
-		rdb.HSet(ctx, "{reqlock:i:theirs}:r", "s", "x").Err(),
+		rdb.Set(ctx, "{reqlock:i:theirs}:r", "x", 0).Err(),
 		rdb.RPush(ctx, "reqlock:list", "x").Err(),
 		rdb.HSet(ctx, "reqlock:hash", "s", "R").Err(),
 		rdb.SAdd(ctx, "reqlock:set", "x").Err(),

@@ -9,6 +9,7 @@ import (
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/internal/bridge"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -138,14 +139,14 @@ func TestNoEffectEnds(t *testing.T) {
 func testDamagedRecord(t *testing.T, servers *deployment) {
 	rdb := servers.Client(t)
 	locks := servers.newLocker(t, rdb)
-	for name, fields := range map[string][]string{
-		"an unknown state":       {"s", "X", "t", "other:1", "f", "f", "n", "1"},
-		"done, and no answer":    {"s", "D", "t", "other:1", "f", "f"},
-		"running, and no token":  {"s", "R", "f", "f", "n", "1"},
-		"running, and no number": {"s", "R", "t", "other:1", "f", "f"},
+	for name, fields := range map[string]map[string]string{
+		"an unknown state":       {"s": "X", "t": "other:1", "f": "f", "n": "1"},
+		"a hash":                 {"s": "D", "t": "other:1", "f": "f", "p": "answer", storetest.AnyHash: "x"},
+		"running, and no token":  {"s": "R", "f": "f", "n": "1"},
+		"running, and no number": {"s": "R", "t": "other:1", "f": "f"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rdb.HSet(t.Context(), servers.companion("i:"+name, "r"), fields)
+			storetest.PutRecord(t.Context(), rdb, servers.companion("i:"+name, "r"), fields, time.Hour)
 			a, err := locks.Begin(t.Context(), name, []byte("f"))
 			if err == nil {
 				t.Fatalf("attempt %d runs", a.Number())

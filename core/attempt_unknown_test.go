@@ -9,6 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -39,7 +40,7 @@ func testUnknownOutcomesAreReported(t *testing.T, servers *deployment) {
 	copies()
 	// The report of a copy is noted after the copy was answered.
 	suite.Eventually(t, "the record notes a report", func() bool {
-		return servers.Client(t).HExists(t.Context(), servers.companion("i:"+key, "r"), "u").Val()
+		return storetest.RecordAt(t, servers.Client(t), servers.companion("i:"+key, "r"))["u"] != ""
 	})
 	copies()
 	copies()

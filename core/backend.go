@@ -39,7 +39,7 @@ type deployment struct {
 
 func (d deployment) newCheck(s *settings) check {
 	c := readiness.NewCheck(d.rdb, s.prefix, s.commandTimeout, s.replicas, d.passed)
-	c.Scans = s.unknownSearch > 0
+	c.Scans, c.Registers = s.unknownSearch > 0, s.instance != nil
 	return c
 }
 
@@ -58,7 +58,9 @@ type quorum struct {
 }
 
 func (q quorum) newCheck(s *settings) check {
-	return readiness.NewQuorum(q.store.Clients(), s.prefix, s.commandTimeout, q.passed, q.store.Duplicate)
+	c := readiness.NewQuorum(q.store.Clients(), s.prefix, s.commandTimeout, q.passed, q.store.Duplicate)
+	c.Registers = s.instance != nil
+	return c
 }
 
 func (q quorum) advice() error {

@@ -34,7 +34,8 @@ func TestAResolveIsAnEvent(t *testing.T) {
 	} {
 		seen := interrupted(t, locks, name)
 		if name == "damaged" {
-			noError(t, rdb.HDel(t.Context(), "{reqlock:i:damaged}:r", "f").Err())
+			noError(t, rdb.Set(t.Context(), "{reqlock:i:damaged}:r", "x", time.Hour).Err())
+			seen = wantOutcome(t, locks, name, core.StateDamaged, 0)
 		}
 		ctx, cancel := context.WithCancel(traced(t.Context(), "the operator's"))
 		noError(t, locks.Resolve(asAda(ctx, t), name, test.resolution, seen))

@@ -48,15 +48,16 @@
 // The Redis user of the client (Username and Password in its options) needs these rights
 // and no others. With another prefix, the keys and channels differ:
 //
-//	~reqlock:* ~{reqlock:* &reqlock:* +del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl +publish +rpush +set +subscribe +time +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore
+//	~reqlock:* ~{reqlock:* &reqlock:* +del +eval +evalsha +get +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl +publish +rpush +set +subscribe +time +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore
 //
 // A cluster also needs:
 //
 //	&{reqlock:* +asking +cluster|slots +spublish +ssubscribe +sunsubscribe
 //
-// Some options need one more right. WithReplicas takes +wait. NewQuorum takes +info.
-// WithUnknownSearch takes +scan, and +object|idletime for Event.Age. A client with a DB other than 0
-// takes +select. Check names a missing right. There is more to set up: see [production checklist].
+// Some options need more rights. WithReplicas takes +wait. NewQuorum takes +info. WithInstance takes
+// +hset. WithUnknownSearch takes +scan and +getrange, and +object|idletime for Event.Age. A client
+// with a DB other than 0 takes +select. Check names a missing right. There is more to set up: see
+// [production checklist].
 //
 // # Deadlocks
 //

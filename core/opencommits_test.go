@@ -10,6 +10,7 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -121,14 +122,14 @@ func TestLateBeginAfterTwoAborts(t *testing.T) {
 				wantError(t, err, core.ErrUnavailable)
 			}
 			suite.AwaitClosed(t, "the sends are delayed", held)
-			suite.Eventually(t, "the attempt is aborted", func() bool { return direct.HGet(t.Context(), record, "s").Val() == "A" })
-			first := direct.HGet(t.Context(), record, "t").Val()
+			suite.Eventually(t, "the attempt is aborted", func() bool { return storetest.RecordAt(t, direct, record)["s"] == "A" })
+			first := storetest.RecordAt(t, direct, record)["t"]
 			if err := begin(t, other, "k").Abort(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			deliver()
 			deliverAgain()
-			suite.Eventually(t, "the begin has arrived", func() bool { return direct.HGet(t.Context(), record, "t").Val() == first })
+			suite.Eventually(t, "the begin has arrived", func() bool { return storetest.RecordAt(t, direct, record)["t"] == first })
 			suite.Eventually(t, "the key is free", func() bool { return direct.Exists(t.Context(), key).Val() == 0 })
 			_ = begin(t, other, "k").Abort(t.Context())
 		})

@@ -42,6 +42,7 @@ func connectionsOf(t *testing.T, servers *deployment, process string) (lines []s
 // An operator finds the process of a lock by the token in Redis, what it holds and since when, and the
 // connection of a process that waits. Close ends the record.
 func testInstance(t *testing.T, servers *deployment) {
+	servers.Grant(redistest.InstanceRight)
 	rdb, begun := servers.Client(t), time.Now()
 	locks, events := servers.observed(t, servers.Client(t), core.WithCaller(true), core.WithName("account"),
 		core.WithInstance(core.Instance{Service: "payments", Version: "v1.2.3", Host: "pod-1", PID: 42}))
@@ -91,7 +92,9 @@ func testInstance(t *testing.T, servers *deployment) {
 func TestRecordNamesTheHolds(t *testing.T) {
 	t.Parallel()
 	suite.Full(t, "waits for the second beat")
-	rdb := redistest.Start(t).Client(t)
+	server := redistest.Start(t)
+	server.Grant(redistest.InstanceRight)
+	rdb := server.Client(t)
 	locks, events := observed(t, rdb, core.WithCaller(true), core.WithInstance(core.Instance{}))
 	lease := lock(t, locks.With(core.WithName("account")), "42")
 	await := startLock(t, locks.With(core.WithName("waits")), "42")
@@ -129,6 +132,9 @@ func TestInstanceOfAQuorum(t *testing.T) {
 	t.Parallel()
 	suite.Full(t, "waits for the second beat: the first one comes before the servers vote")
 	servers := startServers(t, 3)
+	for _, server := range servers {
+		server.Grant(redistest.InstanceRight)
+	}
 	clients, events := clientsOf(t, servers), &recorder{}
 	locks := newQuorum(t, clients, core.WithInstance(core.Instance{}), core.WithObserver(events.record),
 		core.WithTTL(2*time.Second), core.WithCommandTimeout(time.Second))
@@ -159,6 +165,30 @@ func TestRefusedInstanceIsAWarning(t *testing.T) {
 	if text := warned[0].Err.Error(); len(warned) != 1 || !strings.HasPrefix(text, "reqlock: WithInstance: this process is not registered: ") ||
 		!strings.Contains(text, "~{reqlock:*") || strings.Contains(text, "alice") || len(events.of(core.Outage)) != 0 {
 		t.Errorf("warned %+v, %+v", warned, events.of(core.Outage))
+	}
+}
+
+// Check finds the missing right before the first lock, also on the servers of a quorum.
+func TestCheckNamesTheRightToRegister(t *testing.T) {
+	t.Parallel()
+	const enough = redistest.Rights + " " + redistest.QuorumRights
+	var admins []*redis.Client
+	var clients []redis.UniversalClient
+	for _, server := range startServers(t, 3) {
+		admin := server.Client(t)
+		setUser(t, admin, "alice", enough, "")
+		admins, clients = append(admins, admin), append(clients, server.Client(t, as("alice", "secret")))
+	}
+	one := newLocker(t, clients[0], core.WithInstance(core.Instance{}), patient)
+	quorum := newQuorum(t, clients, core.WithInstance(core.Instance{}), patient)
+	for _, locks := range []*core.Locker{one, quorum} {
+		wantFinding(t, locks.Check(t.Context()), "grant it "+redistest.InstanceRight)
+	}
+	for _, admin := range admins {
+		setUser(t, admin, "alice", enough+" "+redistest.InstanceRight, "")
+	}
+	for _, locks := range []*core.Locker{one, quorum} {
+		noError(t, locks.Check(t.Context()))
 	}
 }
 

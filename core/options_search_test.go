@@ -13,6 +13,7 @@ import (
 	"github.com/reqlock/reqlock/adapter"
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -40,13 +41,15 @@ func (r *recorder) counts(open int) bool {
 func testUnknownSearch(t *testing.T, servers *deployment) {
 	admin := servers.Client(t)
 	key := adapter.Must(core.EndpointKey("POST", "/payments", "ada"))
-	for name, fields := range map[string][]any{"i:list": nil, "i:garbage": {"s", "R", "n", "x"}, "i:done": {"s", "D", "t", "x", "f", "f"}, "lock": {"s", "R", "t", "x", "f", "f", "n", 1}} {
+	for name, fields := range map[string]map[string]string{
+		"i:list": nil, "i:garbage": {"s": "R", "n": "x"}, "i:done": {"s": "D", "t": "x:1", "f": "f"}, "lock": {"s": "R", "t": "x:1", "f": "f", "n": "1"},
+	} {
 		record := servers.companion(name, "r")
 		if fields == nil {
 			noError(t, admin.LPush(t.Context(), record, "x").Err())
 			continue
 		}
-		noError(t, admin.HSet(t.Context(), record, fields...).Err())
+		noError(t, admin.Set(t.Context(), record, storetest.EncodeRecord(fields), 0).Err())
 	}
 	servers.die(t, key)
 	servers.die(t, "{user}"+key) // its record has another form
@@ -112,9 +115,9 @@ func TestUnknownSearchWithoutTheRightToScan(t *testing.T) {
 	admin := server.Client(t)
 	setUser(t, admin, "alice", redistest.Rights, "")
 	locks, events := observed(t, server.Client(t, as("alice", "secret"), deadlines), core.WithUnknownSearch(time.Second), patient)
-	wantFinding(t, locks.Check(t.Context()), "grant it +scan")
+	wantFinding(t, locks.Check(t.Context()), "grant it +getrange +scan")
 	servers := &deployment{prefix: "reqlock:"}
-	noError(t, admin.HSet(t.Context(), servers.companion("i:k", "r"), "s", "R", "t", "x", "f", "f", "n", 1).Err())
+	noError(t, admin.Set(t.Context(), servers.companion("i:k", "r"), storetest.EncodeRecord(map[string]string{"s": "R", "t": "x:1", "f": "f", "n": "1"}), 0).Err())
 	rejected := func() (n int) {
 		_, stats, _ := strings.Cut(admin.Info(t.Context(), "commandstats").Val(), "cmdstat_scan:")
 		_, count, _ := strings.Cut(stats, "rejected_calls=")
@@ -123,7 +126,7 @@ func TestUnknownSearchWithoutTheRightToScan(t *testing.T) {
 	}
 	before := rejected()
 	suite.Eventually(t, "two more searches fail", func() bool { return rejected() >= before+2 })
-	noError(t, admin.Do(t.Context(), "acl", "setuser", "alice", "+scan").Err())
+	noError(t, admin.Do(t.Context(), "acl", "setuser", "alice", "+scan", "+getrange").Err())
 	suite.Eventually(t, "a search counts", func() bool { return events.counts(1) })
 	warned, unknown := events.of(core.Warned), events.of(core.OutcomeUnknown)
 	if len(warned) != 1 || !strings.Contains(warned[0].Err.Error(), "a search for unknown outcomes has failed, and is tried again: "+

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // referenceKey is the key of a reference in a context.
@@ -164,12 +165,11 @@ func TestRecordWithABadReferenceIsReadWithoutIt(t *testing.T) {
 	noError(t, err)
 	noError(t, a.Commit(t.Context(), []byte("answer")))
 	const name = "{reqlock:i:k}:r"
-	noted := rdb.HGet(t.Context(), name, "r").Val()
-	if !strings.HasSuffix(noted, "first") {
+	if noted := storetest.RecordAt(t, rdb, name)["r"]; noted != "first" {
 		t.Fatalf("the record has %q", noted)
 	}
 	for _, bad := range []string{"\x1b]0;", "a\r\nb", strings.Repeat("a", 65), "\xff"} {
-		noError(t, rdb.HSet(t.Context(), name, "r", noted[:8]+bad).Err())
+		storetest.ChangeRecord(t, rdb, name, map[string]string{"r": bad})
 		wantReplay(t, locks, "k", "answer")
 		if record, err := locks.ReadRecord(t.Context(), "k"); err != nil || record.First != "" {
 			t.Errorf("%q: %+v, %v", bad, record, err)
@@ -214,7 +214,7 @@ func TestRecordHasNoReferenceIfOff(t *testing.T) {
 	rdb := redistest.Reuse(t).Client(t)
 	a := begin(t, newLocker(t, rdb), "k")
 	noError(t, a.Commit(t.Context(), nil))
-	if rdb.HExists(t.Context(), "{reqlock:i:k}:r", "r").Val() {
+	if _, hasReference := storetest.RecordAt(t, rdb, "{reqlock:i:k}:r")["r"]; hasReference {
 		t.Error("the record has a reference")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -252,9 +253,7 @@ func testResolveOfDamagedRecord(t *testing.T, servers *deployment) {
 		"answer": {core.Answered(anAnswer(t, "paid")), core.ErrChanged, core.StateDamaged, core.ErrUnreplayable},
 	} {
 		interrupted(t, locks, name)
-		if err := rdb.HDel(t.Context(), servers.companion("i:"+name, "r"), "f").Err(); err != nil {
-			t.Fatal(err)
-		}
+		storetest.ChangeRecord(t, rdb, servers.companion("i:"+name, "r"), map[string]string{"f": ""})
 		seen := wantOutcome(t, locks, name, core.StateDamaged, 0)
 		wantError(t, locks.Resolve(t.Context(), name, test.resolution, seen), test.want)
 		if record, err := locks.ReadRecord(t.Context(), name); record.State != test.state || (test.state == 0) != errors.Is(err, core.ErrNotFound) {

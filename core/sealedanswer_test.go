@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // Answers of any length open, and are stored in steps of 256 bytes. One that was changed does not open,
@@ -18,17 +19,17 @@ func TestSealedAnswers(t *testing.T) {
 		answer := strings.Repeat("\x80", length)
 		noError(t, begin(t, locks, "k").Commit(t.Context(), []byte(answer)))
 		wantReplay(t, locks, "k", answer)
-		stored := rdb.HGet(t.Context(), record, "p").Val()
+		stored := storetest.RecordAt(t, rdb, record)["p"]
 		if got := len(stored) - head; got != want {
 			t.Errorf("%d bytes are stored as %d, want %d", length, got, want)
 		}
 		for i := len("\x00sealed"); i < len(stored); i += 1 + len(stored)/20 {
 			for _, changed := range []string{stored[:i], stored[:i] + string(stored[i]^1) + stored[i+1:]} {
-				rdb.HSet(t.Context(), record, "p", changed)
+				storetest.ChangeRecord(t, rdb, record, map[string]string{"p": changed})
 				wantError(t, errorOf(locks.Begin(t.Context(), "k", []byte("f"))), core.ErrUnreplayable)
 			}
 		}
-		rdb.HSet(t.Context(), record, "p", stored, "f", "g")
+		storetest.ChangeRecord(t, rdb, record, map[string]string{"p": stored, "f": "g"})
 		wantError(t, errorOf(locks.Begin(t.Context(), "k", []byte("g"))), core.ErrUnreplayable)
 		rdb.Del(t.Context(), record)
 	}

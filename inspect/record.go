@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,7 +44,7 @@ func (i *Inspector) Records(ctx context.Context, filter Filter) (RecordPage, err
 	if filter.Match != "" {
 		pattern = i.names.Companion(i.names.LockPattern(attemptMark+filter.Match), keyspace.RecordSuffix)
 	}
-	s := scanner{Inspector: i, pattern: pattern, kind: "hash"}
+	s := scanner{Inspector: i, pattern: pattern, kind: "string"}
 	err := s.run(ctx, func(keys reader, names []string) (bool, error) {
 		records, err := i.readRecords(ctx, keys, names)
 		for _, r := range records {
@@ -97,7 +96,7 @@ func (i *Inspector) Record(ctx context.Context, key string) (Record, error) {
 // recordOfDigest finds the record whose key has this digest.
 func (i *Inspector) recordOfDigest(ctx context.Context, digest string) (record Record, err error) {
 	err = core.ErrNotFound
-	s := scanner{Inspector: i, pattern: i.names.RecordPattern(), kind: "hash"}
+	s := scanner{Inspector: i, pattern: i.names.RecordPattern(), kind: "string"}
 	failed := s.run(ctx, func(keys reader, names []string) (bool, error) {
 		for _, name := range names {
 			if lock, key, isRecord := i.names.OfRecord(name); !isRecord || (Key{key, lock}).String() != digest {
@@ -121,9 +120,9 @@ func (i *Inspector) recordOfDigest(ctx context.Context, digest string) (record R
 // begins or ends meanwhile does not look as if it had died.
 const (
 	lockBefore = iota
-	fieldsOfRecord
+	startOfRecord
 	lockAfter
-	lengthOfAnswer
+	sizeOfRecord
 	retention
 	recordQueries
 )
@@ -140,9 +139,9 @@ func (i *Inspector) readRecords(ctx context.Context, keys reader, names []string
 		found = append(found, Record{Key: Key{key, lock}})
 		queries = append(queries,
 			newQuery(keyFirst, "getrange", lock, 0, maxValue-1),
-			newQuery(keyFirst, "hmget", name, "s", "t", "n", "f", "r"),
+			newQuery(keyFirst, "getrange", name, 0, script.RecordStart-1),
 			newQuery(keyFirst, "getrange", lock, 0, maxValue-1),
-			newQuery(keyFirst, "hstrlen", name, "p"),
+			newQuery(keyFirst, "strlen", name),
 			newQuery(keyFirst, "pttl", name))
 	}
 	if len(found) == 0 {
@@ -169,53 +168,42 @@ func (r *Record) decode(queries []*query, keep time.Duration) (exists bool, err 
 			return false, err
 		}
 	}
-	fields, _ := replies[fieldsOfRecord].([]any)
+	start, _ := replies[startOfRecord].(string) // "" for a key of another type
+	size, _ := replies[sizeOfRecord].(int64)
 	left, _ := replies[retention].(int64)
-	if len(fields) != 5 || left == goneTTL {
+	found, isRecord := script.ParseRecord(start, int(size))
+	if left == goneTTL || isRecord && found.State == 'A' {
 		return false, nil
 	}
-	state, _ := fields[0].(string)
-	token, _ := fields[1].(string)
-	number, _ := fields[2].(string)
-	answer, _ := replies[lengthOfAnswer].(int64)
-	isRunning := token != "" && (replies[lockBefore] == token || replies[lockAfter] == token)
-	if r.Number, err = strconv.Atoi(number); err != nil {
-		r.Number = 0
-	}
-	r.State = stateOf(state, token != "" && (fields[3] != nil || state == "U"), r.Number, isRunning, answer > 0)
-	if r.State == 0 {
-		return false, nil
-	}
-	if r.State != core.StateRunning && r.State != core.StateUnknown {
-		r.Number = 0
-	}
-	r.Retention, r.AnswerBytes = max(0, leftOf(left)), int(answer)
+	r.Retention = max(0, leftOf(left))
 	if left > 0 {
 		r.Age = max(0, keep-r.Retention)
 	}
-	reference, _ := fields[4].(string)
-	if first := script.ReferenceIn(token, reference); store.IsReference(first) {
-		r.First = first
+	r.State = stateOf(&found, found.Token != "" && (replies[lockBefore] == found.Token || replies[lockAfter] == found.Token))
+	switch r.State {
+	case core.StateRunning, core.StateUnknown:
+		r.Number = found.Number
+	case core.StateAnswered:
+		r.AnswerBytes = int(size) - found.Answer
 	}
-	r.Process, _, _ = parseToken(strings.TrimPrefix(token, "aborted:"))
-	return true, r.Attempt.UnmarshalText([]byte(script.Digest(token)))
+	if store.IsReference(found.Reference) {
+		r.First = found.Reference
+	}
+	r.Process, _, _ = parseToken(strings.TrimPrefix(found.Token, "aborted:"))
+	return true, r.Attempt.UnmarshalText([]byte(script.Digest(found.Token)))
 }
 
-// stateOf returns the state of a record, or 0 for the mark of an attempt that was aborted: the same as
-// state.lua and outcome.lua.
-func stateOf(letter string, isComplete bool, number int, isRunning, hasAnswer bool) core.RecordState {
+// stateOf returns the state of a record that is not the mark of an abort, as outcome.lua does. A record that cannot be read
+// has no state.
+func stateOf(found *script.Record, isRunning bool) core.RecordState {
 	switch {
-	case !isComplete || letter == "R" && number < 1:
-		return core.StateDamaged
-	case letter == "A":
-		return 0
-	case letter == "R" && isRunning:
+	case found.State == 'R' && isRunning:
 		return core.StateRunning
-	case letter == "R":
+	case found.State == 'R':
 		return core.StateUnknown
-	case letter == "D" && hasAnswer:
+	case found.State == 'D':
 		return core.StateAnswered
-	case letter == "D", letter == "U":
+	case found.State == 'U':
 		return core.StateDone
 	default:
 		return core.StateDamaged

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // The reference stays with the record that an operator has resolved. What another client has written in its
-// place is left out, and so is the reference of another attempt.
+// place is left out.
 func TestRecordHasReferenceOfItsAttempt(t *testing.T) {
 	t.Parallel()
 	rdb := start(t).Client(t)
@@ -23,11 +24,8 @@ func TestRecordHasReferenceOfItsAttempt(t *testing.T) {
 		t.Errorf("%+v", record)
 	}
 	const name = "{reqlock:i:k}:r"
-	noted := rdb.HGet(t.Context(), name, "r").Val()
-	for _, bad := range []string{"00000000request 1", noted[:8] + "\x1b[2J", noted[:8] + strings.Repeat("a", 65), noted[:7]} {
-		if err := rdb.HSet(t.Context(), name, "r", bad).Err(); err != nil {
-			t.Fatal(err)
-		}
+	for _, bad := range []string{"\x1b[2J", strings.Repeat("a", 65), strings.Repeat("a", 300)} {
+		storetest.ChangeRecord(t, rdb, name, map[string]string{"r": bad})
 		if record := must(i.Record(t.Context(), "k"))(t); record.First != "" {
 			t.Errorf("%q: %+v", bad, record)
 		}

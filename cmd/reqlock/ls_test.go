@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 func TestLsListsWhatIsHeld(t *testing.T) {
@@ -73,7 +75,8 @@ func hostile(t *testing.T, rdb redis.UniversalClient) (texts []string) {
 		rdb.RPush(ctx, "reqlock:list", "x").Err(),
 		rdb.HSet(ctx, "reqlock:hash", "s", "R").Err(),
 		rdb.Set(ctx, "{reqlock:string}:r", "x", 0).Err(),
-		rdb.HSet(ctx, "{reqlock:i:odd\x1b[1m}:r", "s", "?\x1b[1m", "t", "\x1b[1m", "n", "x", "f", "\x1b[1m").Err(),
+		rdb.Set(ctx, "{reqlock:i:odd\x1b[1m}:r", storetest.EncodeRecord(map[string]string{"s": "R", "t": "\x1b[1m:1", "n": "1", "f": "\x1b[1m", "r": "\x1b[1m"}), 0).Err(),
+		rdb.HSet(ctx, "{reqlock:i:hash\x1b[1m}:r", "s", "\x1b[1m").Err(),
 		rdb.HSet(ctx, "{reqlock:process:"+strings.Repeat("0", 32)+"}:p", "host", "\x1b[1m").Err(),
 		rdb.Set(ctx, "{reqlock:process:"+strings.Repeat("1", 32)+"}:p", "x", 0).Err(),
 		rdb.Set(ctx, "{reqlock:a}:q", "no list", 0).Err(),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -75,7 +76,7 @@ func (e *environment) stored() map[string]string {
 	e.Helper()
 	found := make(map[string]string)
 	for _, name := range e.names(e.Context(), ":r") {
-		if answer, err := e.rdb.HGet(e.Context(), name, "p").Result(); err == nil {
+		if answer, isAnswered := storetest.RecordAt(e, e.rdb, name)["p"]; isAnswered {
 			found[name] = answer
 		}
 	}

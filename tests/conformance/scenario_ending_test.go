@@ -9,6 +9,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
 
@@ -210,7 +211,7 @@ func storedFirst(e *environment) {
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		inner.ServeHTTP(watchedWriter{w, func() {
 			for _, name := range e.names(e.Context(), ":r") {
-				states <- e.rdb.HGet(e.Context(), name, "s").Val()
+				states <- storetest.RecordAt(e, e.rdb, name)["s"]
 			}
 		}}, r)
 	})

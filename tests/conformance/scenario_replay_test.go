@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // replayScenarios test that a copy gets the answer of the first request.
@@ -135,18 +136,11 @@ func unreadableRecords(e *environment) {
 // changeRecord changes the one stored answer in Redis so that it cannot be read.
 func (e *environment) changeRecord(change func(record []byte) []byte) {
 	e.Helper()
-	const answer, changed = "p", "changed"
+	const changed = "x" // no answer has this field
 	for _, name := range e.names(e.Context(), ":r") {
-		if e.rdb.HExists(e.Context(), name, changed).Val() {
-			continue
-		}
-		record, err := e.rdb.HGet(e.Context(), name, answer).Bytes()
-		if err != nil {
-			e.Errorf("HGET: %v", err)
-		}
-		record = change(slices.Clone(record))
-		if err := e.rdb.HSet(e.Context(), name, answer, record, changed, "1").Err(); err != nil {
-			e.Errorf("HSET: %v", err)
+		record := storetest.RecordAt(e, e.rdb, name)
+		if record[changed] == "" {
+			storetest.ChangeRecord(e, e.rdb, name, map[string]string{"p": string(change([]byte(record["p"]))), changed: "1"})
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/nethttplock"
 )
 
@@ -56,7 +57,7 @@ func sealedAnswer(e *environment) {
 	s.runsWith(http.StatusCreated, payment("there")) // with the same body
 	for name := range e.stored() {
 		for _, answer := range moved {
-			e.rdb.HSet(e.Context(), name, "p", answer)
+			storetest.ChangeRecord(e, e.rdb, name, map[string]string{"p": answer})
 		}
 	}
 	s.replays(first, payment("here"))

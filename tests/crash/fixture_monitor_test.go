@@ -2,7 +2,6 @@ package crash
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/tests/internal/history"
 )
@@ -22,6 +22,7 @@ import (
 // A recordMonitor receives each write to a record from Redis, in order, by MONITOR. It is
 // safe for concurrent use.
 type recordMonitor struct {
+	tb    testing.TB
 	conn  net.Conn
 	admin *redis.Client
 	done  chan struct{}
@@ -42,7 +43,7 @@ func newRecordMonitor(t *testing.T, server *redistest.Server) *recordMonitor {
 		t.Fatal(err)
 	}
 	w := &recordMonitor{
-		conn: conn, admin: server.Client(t), done: make(chan struct{}),
+		tb: t, conn: conn, admin: server.Client(t), done: make(chan struct{}),
 		writes: map[string][]history.Op{}, scripts: map[string]int{},
 	}
 	go w.read()
@@ -114,15 +115,13 @@ func (w *recordMonitor) arguments(line string) []string {
 	return all
 }
 
-// answer returns the answer that a script has stored in a record. If MONITOR does not
-// escape, the answer is read from the record.
+// answer returns the answer in a record that a script has written. If MONITOR does not
+// escape, the answer is read from Redis.
 func (w *recordMonitor) answer(record, shown string) string {
-	if !w.quotes {
-		if stored, err := w.admin.HGet(context.Background(), record, "p").Result(); err == nil {
-			return stored
-		}
+	if w.quotes {
+		return storetest.DecodeRecord(shown)["p"]
 	}
-	return shown
+	return storetest.RecordAt(w.tb, w.admin, record)["p"]
 }
 
 func (w *recordMonitor) add(line string) {
@@ -150,33 +149,31 @@ func (w *recordMonitor) add(line string) {
 // kinds are the writes that bring a record into a state of record.lua.
 var kinds = map[string]history.Kind{"R": history.Begin, "D": history.Commit, "U": history.Seal, "A": history.Abort}
 
-func (w *recordMonitor) addWrite(name, record string, fields []string) {
-	all := w.writes[record]
+// beginning matches the fields of a record that are exact in any line of MONITOR: s, t, n and u. The last group
+// has the others.
+var beginning = regexp.MustCompile(`(?s)^([RDUA])([^ ]+) \d*(?:,(\d*),\d*,\d*,(1?))? (.*)$`)
+
+func (w *recordMonitor) addWrite(name, record string, arguments []string) {
 	switch name {
 	case "DEL":
-		all = append(all, history.Op{Kind: history.Forget})
-	case "HSET":
+		w.writes[record] = append(w.writes[record], history.Op{Kind: history.Forget})
+	case "SET":
+		fields := beginning.FindStringSubmatch(arguments[0])
+		if fields == nil {
+			w.tb.Errorf("a script has written %q", arguments[0])
+			return
+		}
+		made := history.Op{Kind: kinds[fields[1]], Lease: fields[2]} // an abort after a killed attempt keeps the state R
 		switch {
-		case fields[0] == "u", fields[0] == "r": // an unknown outcome was reported, or the reference of an attempt
+		case fields[4] != "": // an unknown outcome was reported
 			return
-		case slices.Contains(fields, "x"): // by Forget
-			w.writes[record] = append(all, history.Op{Kind: history.Forget})
-			return
+		case made.Kind == history.Begin:
+			made.Number, _ = strconv.Atoi(fields[3])
+		case made.Kind == history.Commit:
+			made.Record = w.answer(record, arguments[0])
+		case made.Kind == history.Abort && strings.Contains(fields[5], " "+made.Lease+" "): // x has the token
+			made = history.Op{Kind: history.Forget}
 		}
-		made := history.Op{Kind: history.Begin} // an abort after a killed attempt keeps that state
-		for i := 0; i+1 < len(fields); i += 2 {
-			switch value := fields[i+1]; fields[i] {
-			case "s":
-				made.Kind = kinds[value]
-			case "t":
-				made.Lease = value
-			case "n":
-				made.Number, _ = strconv.Atoi(value)
-			case "p":
-				made.Record = w.answer(record, value)
-			}
-		}
-		all = append(all, made)
+		w.writes[record] = append(w.writes[record], made)
 	}
-	w.writes[record] = all
 }

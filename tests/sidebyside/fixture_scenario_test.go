@@ -87,6 +87,7 @@ type scenario struct {
 	first, second *subprocess.Process
 	now           *subprocess.Process // that of this tree
 	seen          []string            // answers and events, with whether they are of the first
+	keepsForm     bool                // records stay as a process has written them
 }
 
 // An answer is a status with its code or "replayed", and the rest without what marks a replay.
@@ -106,6 +107,7 @@ func (s *scenario) hold(p *subprocess.Process, path string) (release func()) {
 	s.await(p, "acquired")
 	return func() {
 		s.Helper()
+		s.turn(p)
 		s.rdb.RPush(s.Context(), name, "")
 		end("201")
 	}
@@ -137,6 +139,7 @@ func (s *scenario) await(p *subprocess.Process, event string) {
 
 // start is send for an answer that is awaited later.
 func (s *scenario) start(p *subprocess.Process, path, body, hold string) (end func(want string) string) {
+	s.turn(p)
 	got := make(chan answer, 1)
 	go func() { got <- s.ask(p, path, body, hold) }()
 	return func(want string) string {

@@ -80,6 +80,7 @@ var cases = map[string]func(s *scenario){
 
 // Each case of newCases is about something that only this tree has: first is its process, and second the old one.
 var newCases = map[string]func(s *scenario){
+	"a record of another form": otherForms,
 	"a sealed answer is not replayed": func(s *scenario) {
 		stored := s.send(s.first, "/sealed", "twelve", "201")
 		s.send(s.second, "/sealed", "twelve", "409 completed_unreplayable")
@@ -192,6 +193,7 @@ func (s *scenario) wantFirst(path string, by *subprocess.Process) {
 	if by == s.now {
 		want = s.account
 	}
+	s.turn(s.now)
 	key, err := core.EndpointKey(method, route, s.account, "k")
 	locks := core.Must(core.New(s.rdb))
 	record, err2 := locks.ReadRecord(s.Context(), key)
@@ -272,7 +274,7 @@ func TestOldAndNewProcessesShareRedis(t *testing.T) {
 	}
 	for name, run := range newCases {
 		t.Run(name+"/new first", func(t *testing.T) {
-			run(&scenario{T: t, first: now, second: old, rdb: server.Client(t), account: "only" + strings.ReplaceAll(name, " ", "-")})
+			run(&scenario{T: t, first: now, second: old, now: now, rdb: server.Client(t), account: "only" + strings.ReplaceAll(name, " ", "-")})
 		})
 	}
 	if err := errors.Join(old.Stop(), now.Stop()); err != nil { // no event follows

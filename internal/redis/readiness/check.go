@@ -19,6 +19,8 @@ const keyMark = "check:"
 type Check struct {
 	// Scans says that the Store will search for unknown outcomes, and needs the right to do so.
 	Scans bool
+	// Registers says that the process will write a record of itself.
+	Registers bool
 
 	rdb      redis.UniversalClient
 	prefix   string

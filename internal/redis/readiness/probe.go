@@ -66,7 +66,7 @@ func (p *probe) run(ctx context.Context) (report, error) {
 	ready, stop := p.store.Listen(p.target.key)
 	defer stop()
 	for _, step := range [...]func(context.Context) error{
-		p.lock, p.readOtherSlots, p.lockByScript, p.attempt, p.asking, p.tryScan, p.checkPubSub,
+		p.lock, p.readOtherSlots, p.lockByScript, p.attempt, p.asking, p.trySearch, p.tryRegister, p.checkPubSub,
 		func(ctx context.Context) error { return p.awaitSubscription(ctx, ready) },
 		p.share, p.handOff, p.deleteKeys,
 	} {

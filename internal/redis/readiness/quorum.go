@@ -12,6 +12,8 @@ import (
 
 // A Quorum checks all servers of a quorum. It is made for one Run.
 type Quorum struct {
+	Registers bool // that of each Check
+
 	checks    []*Check
 	duplicate func() error
 }
@@ -39,6 +41,7 @@ func (q *Quorum) Run(ctx context.Context) (warnings []error, err error) {
 	results := make([]chan result, len(q.checks))
 	for i, check := range q.checks {
 		results[i] = make(chan result, 1)
+		check.Registers = q.Registers
 		go func() { // ends with ctx or earlier
 			warnings, err := check.Run(ctx)
 			results[i] <- result{warnings, err}

@@ -92,7 +92,6 @@ func (p *probe) commands() [][]any {
 		{"pttl", lock},
 		{"pexpire", lock, ttl},
 		{"pexpireat", queue, 1},
-		{"exists", lock},
 		{"time"},
 		{"ping"},
 		{"llen", queue},
@@ -102,10 +101,6 @@ func (p *probe) commands() [][]any {
 		{"lpop", queue},
 		{"lrange", queue, 0, -1},
 		{"rpush", lock, ""},
-		{"hdel", record, "s"},
-		{"hget", record, "s"},
-		{"hmget", record, "s"},
-		{"hset", record, "s", "", "t"},
 		{"zadd", shared, 0, "", 0},
 		{"zcard", shared},
 		{"zcount", shared, 0, 0},
@@ -122,18 +117,46 @@ func (p *probe) commands() [][]any {
 		commands = append(commands, []any{"wait", 0, 1})
 	}
 	if p.check.Scans {
-		commands = append(commands, p.scan())
+		commands = append(commands, p.searching()...)
+	}
+	if p.check.Registers {
+		commands = append(commands, p.registering())
 	}
 	return commands
 }
 
-// scan returns a SCAN that finds no key.
-func (p *probe) scan() []any { return []any{"scan", 0, "match", p.name(), "count", 1, "type", "hash"} }
+// searching returns the commands of a search. They find no key.
+func (p *probe) searching() [][]any {
+	queue := p.names.Companion(p.name(), keyspace.QueueSuffix)
+	return [][]any{{"scan", 0, "match", queue, "count", 1, "type", "string"}, {"getrange", p.name(), 0, 0}}
+}
 
-// tryScan checks that the user may search, if the Store will.
-func (p *probe) tryScan(ctx context.Context) error {
+// trySearch checks that the user may search, if the Store will.
+func (p *probe) trySearch(ctx context.Context) error {
 	if !p.check.Scans {
 		return nil
 	}
-	return p.send(ctx, command.New(0, p.scan()))
+	for _, args := range p.searching() {
+		if err := p.send(ctx, command.New(0, args)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// registering returns a command of a process that registers. It has too few arguments, and changes nothing.
+func (p *probe) registering() []any {
+	return []any{"hset", p.names.Companion(p.name(), keyspace.QueueSuffix), "s", "", "t"}
+}
+
+// tryRegister checks that the user may register a process, if the process will.
+func (p *probe) tryRegister(ctx context.Context) error {
+	if !p.check.Registers {
+		return nil
+	}
+	err := p.send(ctx, command.New(0, p.registering()))
+	if err != nil && (command.IsTransport(err) || refusedRight(err.Error()) != noRight) {
+		return err
+	}
+	return nil
 }

@@ -62,7 +62,6 @@ var attemptBegins = testsOf([]transitionRow{
 	{name: "begin after an attempt that died, with a grant: it is passed on", do: begin(), listening: "C", before: "A1 claim | C1 | R B1 1", first: "interrupted, unreported B1", after: "C1 claim | | R B1 1", hints: "C1"},
 	{name: "begin after an attempt that died, while another has a grant", do: begin(), before: "C1 claim | A1 | R B1 1", first: "interrupted, unreported B1", after: "C1 claim | | R B1 1"},
 	{name: "rerun after an attempt that died: counted", do: begin(rerun), before: "| | R B1 2 @1m", first: "granted, number 3", after: "A1 ttl | | R A1 3"},
-	{name: "rerun after an attempt that died: no answer stays", do: begin(rerun), before: "| | R B1 1 p=old", first: "granted, number 2", after: "A1 ttl | | R A1 2"},
 	{name: "rerun after an attempt that died, while another has a grant", do: begin(rerun, withoutJoin), before: "C1 claim | | R B1 1", first: "by C1, left claim, running", after: "="},
 
 	{name: "enqueue without an attempt: the record stays", do: enqueue, before: "| | R B1 1", first: "granted", after: "A1 ttl | | R B1 1"},

@@ -20,7 +20,7 @@
 //
 // # The record
 //
-// If K is the lock of an idempotent request, the hash {K}:r is its record: the state of the
+// If K is the lock of an idempotent request, the string {K}:r is its record: the state of the
 // attempts to run the request (see record.lua). begin.lua is enqueue.lua and a check of the
 // record in one step. finish.lua ends an attempt and releases K in one step. An attempt can
 // still be committed after its lease has expired, unless another attempt has begun since. An

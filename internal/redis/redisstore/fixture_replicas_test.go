@@ -104,4 +104,4 @@ func (c *replicatedCase) run(t *testing.T, s *syncStore) error {
 }
 
 // writes are the commands with which the scripts write.
-var writes = []string{"SET", "PEXPIRE", "PEXPIREAT", "HSET", "DEL"}
+var writes = []string{"SET", "PEXPIRE", "PEXPIREAT", "DEL"}

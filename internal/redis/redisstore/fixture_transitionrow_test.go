@@ -109,8 +109,8 @@ func timeOf(text string) time.Duration {
 }
 
 // recordOf returns the record of these fields, and its TTL. Fields with a "=" are the
-// fingerprint f, the answer p, the attempts x that an operator has forgotten, the attempt u
-// whose unknown outcome was reported, and the reference r of an attempt, as in "r=A1:trace".
+// fingerprint f, the answer p, the attempts x that an operator has forgotten, u=1 if the unknown
+// outcome was reported, and the reference r.
 func recordOf(fields []string) (hash, time.Duration) {
 	record, ttl := hash{"s": fields[0], "t": attemptToken(fields[1]), "f": "print"}, time.Duration(0)
 	if fields[0] == "D" {
@@ -123,12 +123,7 @@ func recordOf(fields []string) (hash, time.Duration) {
 			ttl = timeOf(name[1:])
 		case name == "x":
 			record = forgotten(strings.Join(tokensOf(strings.Split(value, ",")), " "), record)
-		case name == "u":
-			record["u"] = nameOf(tokenOf(value))
-		case name == "r":
-			of, reference, _ := strings.Cut(value, ":")
-			record["r"] = nameOf(tokenOf(of))[:8] + reference
-		case name == "f", name == "p":
+		case strings.Contains(field, "="):
 			record[name] = value
 		default:
 			record["n"] = name

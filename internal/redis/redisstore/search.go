@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/pipeline"
+	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/redis/topology"
 	"github.com/reqlock/reqlock/internal/store"
 )
@@ -90,7 +92,7 @@ func (s *search) run(ctx context.Context, found func([]store.OpenRecord) error) 
 
 // scan returns the next names that may be those of records.
 func (s *search) scan(ctx context.Context, cursor string) (next string, names []any, err error) {
-	scan := command.New(0, []any{"scan", cursor, "match", s.store.names.RecordPattern(), "count", scanCount, "type", "hash"}) //nolint:contextcheck // Process gets it
+	scan := command.New(0, []any{"scan", cursor, "match", s.store.names.RecordPattern(), "count", scanCount, "type", "string"}) //nolint:contextcheck // Process gets it
 	err = s.send(ctx, func(ctx context.Context) error { return s.node.Process(ctx, scan) })
 	value, err := scan.Reply(err)
 	if err != nil {
@@ -146,37 +148,40 @@ func (s *search) records(names []any) (records []store.OpenRecord) {
 }
 
 // read returns those of the records that are open. It asks for the idle time first, because each
-// other command ends that. It does not read the answers, which may be long.
+// other command ends that. It reads the beginning of a record, because the answer may be long.
 func (s *search) read(ctx context.Context, records []store.OpenRecord) (open []store.OpenRecord, err error) {
 	pipe := s.node.Pipeline()
-	idles, states := make([]*command.Generic, len(records)), make([]*command.Generic, len(records))
+	idles, starts := make([]*command.Generic, len(records)), make([]*command.Generic, len(records))
 	for i, record := range records {
 		name := s.store.names.Companion(record.Lock, keyspace.RecordSuffix)
-		idles[i] = command.New(2, []any{"object", "idletime", name}) //nolint:contextcheck // Process gets it
-		states[i] = command.New(1, []any{"hmget", name, "s", "u"})   //nolint:contextcheck // Process gets it
+		idles[i] = command.New(2, []any{"object", "idletime", name})                   //nolint:contextcheck // Process gets it
+		starts[i] = command.New(1, []any{"getrange", name, 0, script.RecordStart - 1}) //nolint:contextcheck // Process gets it
 		_ = pipe.Process(ctx, idles[i])
-		_ = pipe.Process(ctx, states[i])
+		_ = pipe.Process(ctx, starts[i])
 	}
 	batchErr := s.send(ctx, func(ctx context.Context) error {
 		_, err := pipe.Exec(ctx)
 		return err
 	})
 	for i, record := range records {
-		value, err := states[i].Reply(batchErr)
+		value, err := starts[i].Reply(batchErr)
 		switch {
 		case err != nil && isOtherRecord(err):
 			continue
 		case err != nil:
 			return nil, err
 		}
-		fields, isList := value.([]any)
-		if !isList || len(fields) != 2 {
+		start, isText := value.(string)
+		if !isText {
 			return nil, command.UnexpectedReply(value)
 		}
-		if fields[0] != "R" {
+		found, isRecord := script.ParseRecord(start, math.MaxInt)
+		if !isRecord || found.State != 'R' {
 			continue
 		}
-		record.Reported, _ = fields[1].(string)
+		if found.IsReported {
+			record.Reported = script.Digest(found.Token)
+		}
 		if idle, err := idles[i].Reply(batchErr); err == nil { // an error is a missing right, or the policy LFU
 			seconds, _ := idle.(int64)
 			record.Idle = time.Duration(seconds) * time.Second

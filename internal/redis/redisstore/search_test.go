@@ -15,6 +15,7 @@ import (
 
 	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
 )
 
 // A search reads the records of all batches. A reply about one key does not end it, and any other
@@ -31,9 +32,9 @@ func TestSearch(t *testing.T) {
 		bound          time.Duration
 	}{
 		"all":                          {open: records, idle: records},
-		"a list in the place of one":   {command: "HMGET", reply: "WRONGTYPE Operation against a key", open: records - 1, idle: records - 1},
-		"a slot that moves":            {command: "HMGET", reply: "MOVED 7 127.0.0.1:1", open: records - 1, idle: records - 1},
-		"a server that loads its data": {command: "HMGET", reply: "LOADING Redis is loading", want: "LOADING"},
+		"a list in the place of one":   {command: "GETRANGE", reply: "WRONGTYPE Operation against a key", open: records - 1, idle: records - 1},
+		"a slot that moves":            {command: "GETRANGE", reply: "MOVED 7 127.0.0.1:1", open: records - 1, idle: records - 1},
+		"a server that loads its data": {command: "GETRANGE", reply: "LOADING Redis is loading", want: "LOADING"},
 		"no right to the idle time":    {command: "OBJECT", reply: "NOPERM User alice has no permissions", open: records, idle: records - 1},
 		"no right to SCAN":             {command: "SCAN", reply: "NOPERM User alice has no permissions", want: "the user of redis may not run SCAN: grant it +scan (NOPERM this user has"},
 		"the caller's error":           {found: errFound, want: errFound.Error()},
@@ -45,8 +46,8 @@ func TestSearch(t *testing.T) {
 			defer close(over)
 			embedded := miniredis.RunT(t)
 			for i := range records {
-				embedded.HSet(fmt.Sprintf("{p:k%d}:r", i), "s", "R", "u", "name")
-				embedded.HSet(fmt.Sprintf("{p:done%d}:r", i), "s", "D")
+				_ = embedded.Set(fmt.Sprintf("{p:k%d}:r", i), storetest.EncodeRecord(hash{"s": "R", "t": storetest.Bob1, "n": "1", "f": "print", "u": "1"}))
+				_ = embedded.Set(fmt.Sprintf("{p:done%d}:r", i), storetest.EncodeRecord(hash{"s": "D", "t": storetest.Bob1, "f": "print"}))
 			}
 			embedded.SetTime(time.Now().Add(time.Minute))
 			embedded.Server().SetPreHook(func(client *server.Peer, command string, args ...string) (answered bool) {
@@ -69,7 +70,7 @@ func TestSearch(t *testing.T) {
 					if open++; record.Idle > 0 {
 						idle++
 					}
-					if !strings.HasPrefix(record.Key, "k") || record.Lock != "p:"+record.Key || record.Reported != "name" {
+					if !strings.HasPrefix(record.Key, "k") || record.Lock != "p:"+record.Key || record.Reported != nameOf(storetest.Bob1) {
 						t.Errorf("found %+v", record)
 					}
 				}

@@ -82,12 +82,6 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 			}
 		}
 	}
-	text := func(t *testing.T) {
-		t.Helper()
-		if err := rdb.Set(t.Context(), storetest.RecordName, "v", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	const line = "| B1 A1 C1"
 	const free, held, others, ran, over = line, "A1 claim " + line, "B2 claim | C1", "A1 claim " + line + " | R A1 1", "A1 claim " + line + " | D B1"
 	const shared = "shared ttl " + line + " | | A1/2=ttl A1*=ttl"
@@ -171,15 +165,9 @@ func TestKeyOfWrongTypeIsRefusedBeforeAnyWrite(t *testing.T) {
 		{"queue, a verdict", "begin", over, wrong(storetest.QueueName), wrongType},
 		{"fence, held", "begin", held, wrong(storetest.FenceName), wrongType},
 		{"fence, rerun", "rerun", "| | R B1 1", wrong(storetest.FenceName), wrongType},
-		{"record, free", "begin", free, text, wrongType},
-		{"record, held", "begin", held, text, wrongType},
 		{"lock", "commit", ran, wrong(storetest.LockName), wrongType},
 		{"queue", "commit", ran, wrong(storetest.QueueName), wrongType},
-		{"record", "commit", held, text, wrongType},
-		{"record, another's key", "seal", others, text, wrongType},
-		{"record", "abort", held, text, wrongType},
 		{"lock", "resolve", ran, wrong(storetest.LockName), wrongType},
-		{"record", "resolve", free, text, wrongType},
 	}
 	for _, test := range tests {
 		t.Run(test.call+" "+test.name, func(t *testing.T) {

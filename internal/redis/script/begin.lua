@@ -14,21 +14,17 @@
 --   {6} this attempt was aborted: a late copy of its begin, and no caller waits for the reply
 -- A reply about another attempt that has a reference has it as one more field, and then {5} is {5, ""}.
 local fingerprint, keep = ARGV[8], ARGV[9]
-local s, t, f, n, reported, _, r = read()
 local value = redis.call('GET', K)
-local first = s and t ~= token and firstOf(t, r) or ''
+local first = s and t ~= token and r or ''
 
 local verdict
 if s == 'A' or t == aborted then verdict = {6}
 elseif s == '?' then verdict = {3}
 elseif s and f and f ~= fingerprint then verdict = {4}
-elseif s == 'D' then
-  local answer = redis.call('HGET', R, 'p')
-  verdict = answer and {2, answer} or {3}
+elseif s == 'D' then verdict = {2, p}
 elseif s == 'U' then verdict = {3}
 elseif s and t ~= token and tokenIn(value) ~= t and ARGV[10] == 'reject' then
-  local name = redis.sha1hex(t)
-  verdict = reported == name and {5} or {5, name}
+  verdict = reported and {5} or {5, redis.sha1hex(t)}
 end
 if verdict then
   leave(value, '')
@@ -46,8 +42,7 @@ elseif s and t == token then  -- the command was sent again
   answer[5] = n
 else
   answer[5] = (s and n or 0) + 1
-  write('R', fingerprint, keep, 'n', answer[5])
-  refer(ARGV[11], r)
+  redis.call('SET', R, encode('R', token, fingerprint, answer[5], nil, x, ARGV[11]), 'PX', keep)
 end
 if first ~= '' then answer[6] = first end
 return answer

@@ -9,7 +9,7 @@
 --   1 the record is as the arguments say, by this command or by an earlier send of it
 --   2 there was no record, and no other token held K: the record is as the arguments say
 local state, fingerprint, keep = ARGV[6], ARGV[7], ARGV[8]
-local s, t, _, n, _, x, r = read()
+local s, t, f, n, _, x, r = read(R, token)
 local value = redis.call('GET', K)
 local left = leave(value, '')
 
@@ -22,12 +22,12 @@ elseif s and s ~= 'R' then  -- the command was sent again, and the record is fin
   if durable and s ~= 'A' and state ~= 'A' then extend(R, tonumber(keep)) end
   return {left, (s == 'A') == (state == 'A') and 1 or 0}
 elseif s and state == 'A' and n > 1 then  -- the attempt before this one died, and the record must still say so
-  redis.call('HSET', R, 't', aborted, 'n', n - 1)
+  redis.call('SET', R, encode('R', aborted, f, n - 1, nil, x), 'KEEPTTL')
   return {left, 1}
 elseif s or state == 'A' then stored = 1  -- an abort writes its mark also if its begin has not arrived yet
 elseif not value or tokenIn(value) == token then stored = 2
 else return {left, 0} end  -- the attempt of the holder of K may be running
 if x and state == 'A' then keep = math.max(tonumber(keep), redis.call('PTTL', R)) end
-if state == 'D' then write(state, fingerprint, keep, 'p', ARGV[9]) else write(state, fingerprint, keep) end
-if stored == 2 then refer(ARGV[10], r) end
+if not s then r = stored == 2 and ARGV[10] or nil end
+redis.call('SET', R, encode(state, token, fingerprint, nil, nil, x, r, state == 'D' and ARGV[9] or nil), 'PX', keep)
 return {left, stored}

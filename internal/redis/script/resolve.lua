@@ -12,19 +12,18 @@
 -- Returns 0 if there is no record; 1 if it is as the arguments say, by this command or by an earlier send of it; 2 if the attempt
 -- runs, because its token is the value of K; 3 if the record is that of another attempt, or the attempt has ended.
 local R, seen, to, keep, answer = KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local s, t, f, n, p, x = unpack(redis.call('HMGET', R, 's', 't', 'f', 'n', 'p', 'x'))
+local s, t, f, n, _, x, r, p = read(R)
 local value = redis.call('GET', KEYS[1])
 local resolved = 'resolved:' .. seen
 
-s = stateOf(R, s, t, f, n)
-if not s or s == 'A' then return 0 end
+if not s then return 0 end
 local again = t == resolved and s == to and (s == 'U' or p == answer)
 if not again then
   local isDamaged = s == '?' and (to == 'F' or to == 'U')
   if redis.sha1hex(t or '') ~= seen or s ~= 'R' and not isDamaged then return 3 end
   if value and (tokenIn(value) == t or isDamaged) then return 2 end
   if to == 'N' then
-    redis.call('HSET', R, 'u', seen)
+    redis.call('SET', R, encode(s, t, f, n, 1, x, r), 'KEEPTTL')
     return 1
   end
   if to == 'F' and isDamaged then
@@ -32,13 +31,12 @@ if not again then
     return 1
   end
 end
-redis.call('HDEL', R, 'n', 'p', 'u')  -- also a first write that needs no memory, as in leave.lua
+redis.call('PEXPIRE', R, keep)  -- a first write that needs no memory: a server without memory allows the write after it
+local record
 if to == 'F' then
-  redis.call('HSET', R, 's', 'A', 'x', (x or ' ') .. t .. ' ')
-elseif to == 'D' then
-  redis.call('HSET', R, 's', to, 't', resolved, 'p', answer)
+  record = encode('A', t, f, nil, nil, (x or ' ') .. t .. ' ', r)
 else
-  redis.call('HSET', R, 's', to, 't', resolved)
+  record = encode(to, resolved, f, nil, nil, x, r, answer)
 end
-redis.call('PEXPIRE', R, keep)
+redis.call('SET', R, record, 'PX', keep)
 return 1

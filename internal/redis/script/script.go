@@ -115,7 +115,7 @@ func New(durable bool) Set {
 	return Set{
 		Take:    newScript(tokenPart, mode, takeSource),
 		Enqueue: newScript(tokenPart, turnPart, mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
-		Renew:   newScript(tokenPart, mode, leasePart, fencePart, renewSource),
+		Renew:   newScript(tokenPart, mode, leasePart, fencePart, statePart, renewSource),
 		Release: newScript(tokenPart, freePart, mode, leasePart, queuePart, leavePart, releaseSource),
 		Keep:    newScript(tokenPart, keepSource),
 		Accept:  newScript(tokenPart, mode, leasePart, fencePart, acceptSource),

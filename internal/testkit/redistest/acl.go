@@ -13,7 +13,7 @@ import (
 // prefix "reqlock:", and commands. A client of a cluster also needs ClusterRights.
 // docs/security.md and the package documentation of core quote both literally.
 const Rights = "~reqlock:* ~{reqlock:* &reqlock:* " +
-	"+del +eval +evalsha +exists +get +hdel +hget +hmget +hset +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl " +
+	"+del +eval +evalsha +get +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl " +
 	"+publish +rpush +set +subscribe +time +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore"
 
 // ClusterRights is what a client of a cluster needs in addition.
@@ -24,7 +24,10 @@ const ClusterRights = "&{reqlock:* +asking +cluster|slots +spublish +ssubscribe 
 const ReplicaRights = "+wait"
 
 // SearchRights are what a search for unknown outcomes needs in addition. Tests of that grant them.
-var SearchRights = []string{"+scan", "+object|idletime"}
+var SearchRights = []string{"+scan", "+getrange", "+object|idletime"}
+
+// InstanceRight is what a process needs in addition if it registers. Tests of that grant it.
+const InstanceRight = "+hset"
 
 // QuorumRights is what the clients of a quorum need in addition. Tests of quorums grant it.
 const QuorumRights = "+info"

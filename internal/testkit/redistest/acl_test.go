@@ -96,9 +96,9 @@ func TestTheRightOfReplicasIsDocumentedAndNotGeneral(t *testing.T) {
 	t.Parallel()
 	for path, says := range map[string]string{
 		"core/doc.go":        "WithReplicas takes " + ReplicaRights + ".",
-		"./core/doc.go":      "WithUnknownSearch takes " + strings.Join(SearchRights, ", and "),
-		"./docs/security.md": "`WithUnknownSearch` needs `" + SearchRights[0],
-		"docs/security.md":   "`WithReplicas` needs `" + ReplicaRights + "`, and `NewQuorum` needs `" + QuorumRights + "`.",
+		"./core/doc.go":      "WithUnknownSearch takes " + strings.Join(SearchRights[:2], " and ") + ", and " + SearchRights[2],
+		"./docs/security.md": "`WithUnknownSearch` needs `" + strings.Join(SearchRights[:2], "` and `"),
+		"docs/security.md":   "`WithReplicas` needs `" + ReplicaRights + "`, `NewQuorum` needs `" + QuorumRights + "`, and `WithInstance` needs `" + InstanceRight + "`.",
 	} {
 		text, err := os.ReadFile(filepath.Join(root(t), path))
 		if err != nil {

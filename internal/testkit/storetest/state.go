@@ -18,7 +18,7 @@ type State struct {
 	TTL       time.Duration     // of the lock; 0 means that it has no TTL
 	Queue     []string          // the tokens of the waiters
 	QueueTTL  time.Duration     // 0 means the constant QueueTTL
-	Record    map[string]string // nil means that there is no record
+	Record    map[string]string // the fields of record.lua; nil means that there is no record
 	RecordTTL time.Duration     // 0 means Keep
 	// Shared has the tokens of the shared leases, and when they end from now. The Value is
 	// Marker then.
@@ -55,8 +55,7 @@ func (s State) PutAt(t *testing.T, rdb redis.UniversalClient, lock string) {
 	}
 	pipe.PExpire(t.Context(), queue, s.queueTTL())
 	if s.Record != nil {
-		pipe.HSet(t.Context(), record, s.Record)
-		pipe.PExpire(t.Context(), record, s.WantRecordTTL())
+		PutRecord(t.Context(), pipe, record, s.Record, s.WantRecordTTL())
 	}
 	s.PutShared(t.Context(), pipe, shared)
 	if _, err := pipe.Exec(t.Context()); err != nil {
@@ -108,7 +107,7 @@ func FoundAt(t *testing.T, rdb redis.UniversalClient, lock string) State {
 	pipe := rdb.Pipeline()
 	value, ttl := pipe.Get(t.Context(), lock), pipe.PTTL(t.Context(), lock)
 	tokens, queueTTL := pipe.LRange(t.Context(), queue, 0, -1), pipe.PTTL(t.Context(), queue)
-	fields, recordTTL := pipe.HGetAll(t.Context(), record), pipe.PTTL(t.Context(), record)
+	recordTTL := pipe.PTTL(t.Context(), record)
 	leases, sharedTTL := pipe.ZRangeWithScores(t.Context(), shared, 0, -1), pipe.PTTL(t.Context(), shared)
 	_, _ = pipe.Exec(t.Context()) // fails if there is no lock
 	if len(leases.Val()) > 0 && sharedTTL.Val() < 0 {
@@ -116,7 +115,7 @@ func FoundAt(t *testing.T, rdb redis.UniversalClient, lock string) State {
 	}
 	return State{
 		Value: value.Val(), TTL: ttl.Val(), Queue: tokens.Val(), QueueTTL: queueTTL.Val(),
-		Record: fields.Val(), RecordTTL: recordTTL.Val(), Shared: SharedOf(leases.Val()),
+		Record: RecordAt(t, rdb, record), RecordTTL: recordTTL.Val(), Shared: SharedOf(leases.Val()),
 	}
 }
 
