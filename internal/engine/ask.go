@@ -43,7 +43,9 @@ func (q *queue) ask() {
 // a Take or as an Enqueue.
 func (q *queue) askRequest() store.EnqueueRequest {
 	want := q.first.hold.request
-	r := store.EnqueueRequest{WithHolder: q.nowaiters > 0} // does another hold the key, or a dead token of this process?
+	// Does another hold the key, or a dead token of this process? A shared request without the holder
+	// costs another command if others wait for the key.
+	r := store.EnqueueRequest{WithHolder: q.nowaiters > 0 || q.sharedWithOthers()}
 	r.Target, r.Claim = q.target(q.token, want.TTL), q.engine.claimOf(want.TTL)
 	r.Join = q.enqueue && q.callers > q.nowaiters && q.ticket == ""
 	r.Apart, r.Fresh = !q.unsure, !q.unsure && !q.joined

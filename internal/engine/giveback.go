@@ -45,7 +45,7 @@ func (q *queue) releaseRequest(lease *lease) store.ReleaseRequest {
 	q.recheck, q.handed = false, false
 	r := store.ReleaseRequest{
 		Target: q.target(lease.token, next.TTL), Claim: q.engine.claimOf(next.TTL),
-		Rejoin: q.rejoin, NoWaiters: !lease.othersWait && !q.othersWaitHere(), Apart: lease.apart,
+		Rejoin: q.rejoin, NoWaiters: !lease.othersWait && !q.othersWaitHere() && !q.sharedWithOthers(), Apart: lease.apart,
 		Keep: keep, Ticket: lease.last.ticketToken(),
 	}
 	r.Bound = q.engine.boundOf(lease.ttl)

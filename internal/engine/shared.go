@@ -21,6 +21,12 @@ type sharedLists struct {
 	othersWaited time.Time
 }
 
+// sharedWithOthers reports whether others have waited for the key of a shared queue since this
+// process began to use it.
+func (q *queue) sharedWithOthers() bool {
+	return q.limit.IsShared() && !q.root.shared.othersWaited.IsZero()
+}
+
 // maxAcquiring is how many queues of a waitlist ask for a lease at a time: as many as one
 // command of the store lets in together.
 const maxAcquiring = 64
