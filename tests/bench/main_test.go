@@ -34,6 +34,9 @@ func TestProgram(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^reqlock +[\d,]+ +100 % +2\.00 .* [1-9]\d*\.\d$`).MatchString(out) {
 		t.Error("no lock of one goroutine has two commands, and allocations:\n" + out)
 	}
+	if served := regexp.MustCompile(`(takes 1024|waits for 1) keys.*\n.*\n.*\nreqlock .* B +0\n`).FindAllString(out, -1); len(served) != 2 {
+		t.Error("keys have starved:\n" + out)
+	}
 	if !regexp.MustCompile(`(?m)^raw pipelined .* 2\.00 +0\.0312 `).MatchString(out) {
 		t.Error("a pipeline has not two commands for each of 32 keys:\n" + out)
 	}

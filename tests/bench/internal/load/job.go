@@ -43,8 +43,7 @@ const (
 	warmUps = 3
 	// warmUpTime bounds the wait for a key that all goroutines request.
 	warmUpTime = 3 * time.Second
-	// dialsAtOnce is how many Lockers of a process warm up at a time, if there are many. Each
-	// opens connections of its own.
+	// dialsAtOnce is how many Lockers of a process warm up at a time. Each opens connections.
 	dialsAtOnce = 8
 	// drainTime is how long waiters may take after the window. A waiter that has not got the lock
 	// by then has starved.

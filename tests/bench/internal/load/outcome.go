@@ -118,15 +118,14 @@ func (s Shape) figures(o Outcome, window, serverCPU time.Duration) []report.Figu
 
 // manyFigures returns the figures of a run with many keys. The time of waiters is that of their grants.
 func (s Shape) manyFigures(o Outcome) []report.Figure {
-	p := o.Phases
-	took := p.End.Took
+	p, took := o.Phases, o.Phases.End.Took
 	if s.Processes == 1 {
 		took += p.Begin.Took
 	}
 	return []report.Figure{
 		{Name: "locks/s", Value: float64(o.Acquired) / took.Seconds(), Text: report.Number},
 		report.Duration("CPU/key to begin", p.Begin.CPU/time.Duration(s.Keys)),
-		report.Duration("CPU/key to end", p.End.CPU/time.Duration(o.Acquired)),
+		report.Duration("CPU/key to end", p.End.CPU/time.Duration(max(1, o.Acquired))),
 		{Name: "a core while idle", Value: float64(p.Idle.CPU) / float64(p.Idle.Took), Text: report.Percent},
 		{Name: "commands/s while idle", Value: float64(p.Idle.Commands) / p.Idle.Took.Seconds(), Text: report.Number},
 		{Name: "memory/key", Value: float64(p.Memory) / float64(s.Keys), Text: report.Bytes},
