@@ -30,7 +30,7 @@ const (
 func openReqlock(c Config) (Locker, error) {
 	client := wire.NewClient(c.Addrs, c.Commands, wire.Deadlines)
 	if c.IsCrowd {
-		return reqlockOn(client, core.WithCommandTimeout(crowdTimeout))
+		return reqlockOn(client, core.WithCommandTimeout(2*crowdTimeout))
 	}
 	return reqlockOn(client)
 }
