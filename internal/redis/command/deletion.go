@@ -6,12 +6,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// DeleteIfEqual deletes a key if it has a value, and then says whether another key exists. It is
-// two commands, DELIFEQ and EXISTS, which are sent together: see Second. Valkey has DELIFEQ since
+// DeleteIfEqual deletes a key if it has a value, and then says whether a list has elements. It is
+// two commands, DELIFEQ and LLEN, which are sent together: see Second. Valkey has DELIFEQ since
 // version 9.0. Without a script, the two take the server a tenth of the time.
 type DeleteIfEqual struct {
 	redis.IntCmd
-	second existence
+	second length
 	args   [5]any
 }
 
@@ -21,13 +21,13 @@ type Deletion uint8
 // The results of DeleteIfEqual.
 const (
 	NotDeleted    Deletion = iota
-	Deleted                // and the other key does not exist
-	DeletedBeside          // and the other key exists, or may
+	Deleted                // and the list is empty
+	DeletedBefore          // and the list has elements, or may have
 )
 
 // Reset makes it a new command, which keeps nothing of the last one.
-func (c *DeleteIfEqual) Reset(key, value, other any) {
-	c.args = [...]any{"delifeq", key, value, "exists", other}
+func (c *DeleteIfEqual) Reset(key, value, list any) {
+	c.args = [...]any{"delifeq", key, value, "llen", list}
 	c.IntCmd = *redis.NewIntCmd(context.Background(), c.args[:3:3]...)
 	c.second.IntCmd = *redis.NewIntCmd(context.Background(), c.args[3:]...)
 	for _, cmd := range [...]*redis.IntCmd{&c.IntCmd, &c.second.IntCmd} {
@@ -42,32 +42,32 @@ func (*DeleteIfEqual) NoRetry() bool { return true }
 // Second returns the command that is to be sent directly after this one, on the same connection.
 func (c *DeleteIfEqual) Second() redis.Cmder { return &c.second }
 
-// existence is the second command.
-type existence struct{ redis.IntCmd }
+// length is the second command.
+type length struct{ redis.IntCmd }
 
 // NoRetry forbids go-redis to send the command again.
-func (*existence) NoRetry() bool { return true }
+func (*length) NoRetry() bool { return true }
 
 // Reply is documented at Command. A command that was not sent has the same value as one that has
 // deleted nothing, so the error of the batch decides. If the server refuses only the second command,
-// the other key may exist.
+// the list may have elements.
 func (c *DeleteIfEqual) Reply(batchErr error) (any, error) {
 	deleted, err := c.Result()
-	exists, otherErr := c.second.Result()
+	elements, lengthErr := c.second.Result()
 	switch {
 	case err != nil:
 		return nil, err
-	case otherErr != nil && IsLost(otherErr):
-		return nil, otherErr
+	case lengthErr != nil && IsLost(lengthErr):
+		return nil, lengthErr
 	case batchErr != nil && IsTransport(batchErr):
 		return nil, batchErr
 	}
 	switch {
 	case deleted == 0:
 		return NotDeleted, nil
-	case exists == 0 && otherErr == nil:
+	case elements == 0 && lengthErr == nil:
 		return Deleted, nil
 	default:
-		return DeletedBeside, nil
+		return DeletedBefore, nil
 	}
 }

@@ -154,6 +154,9 @@ func decodeHeld(fields []any, wanted int) (waiting int, fence int64, fences int,
 // tooBrief is the reply of a script to its brief form if the long form has to follow.
 const tooBrief = int64(-1)
 
+// freedByValkey is the reply of free.lua if the key was freed by a server that has DELIFEQ.
+const freedByValkey = int64(5)
+
 // passedOn is the reply of release.lua if nobody held the key, and another token has it now.
 const passedOn = int64(4)
 
@@ -171,6 +174,10 @@ func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) 
 		return store.ReleaseResult{Status: store.Freed, Since: r.Sent}, nil
 	}
 	number, isNumber := r.Value.(int64)
+	if number == freedByValkey && x.script == &x.store.scripts.Release && x.rejoin == "" {
+		x.store.native.offer()
+		return store.ReleaseResult{Status: store.Freed, Since: r.Sent}, nil
+	}
 	if number == passedOn && x.script == &x.store.scripts.Release {
 		return store.ReleaseResult{Status: x.unlessFreed(store.NotHeld, store.Handed), Since: r.Sent}, nil
 	}

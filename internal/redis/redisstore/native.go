@@ -14,21 +14,26 @@ import (
 // Meanwhile another caller may take the key, as it may after a classic client's release. If the
 // process dies in between, the waiters' timers find the free key.
 
-// support is whether the servers have the commands of a native release. One release tries them; the
-// others use the script until that one has its reply. Without a reply they are not tried again: a
-// proxy may close the connection on a command that it does not know.
+// support is whether the servers have the commands of a native release, which the reply to a brief
+// release by the script says. One release tries them then; the others use the script until that one has
+// its reply. Without a reply they are not tried again: a proxy may close the connection on a command that
+// it does not know.
 type support struct{ state atomic.Int32 }
 
 const (
-	untried int32 = iota
+	unknown int32 = iota
+	offered
 	tried
 	supported
 	unsupported
 )
 
+// offer notes that a server has the commands.
+func (s *support) offer() { s.state.CompareAndSwap(unknown, offered) }
+
 // mayTry reports whether the caller is to send a native release.
 func (s *support) mayTry() bool {
-	return s.state.Load() == supported || s.state.CompareAndSwap(untried, tried)
+	return s.state.Load() == supported || s.state.CompareAndSwap(offered, tried)
 }
 
 // afterNative returns the command to send after a native release, or nil if its reply decides:
@@ -43,7 +48,7 @@ func (x *operation) afterNative(got pipeline.Reply, sends int) command.Command {
 		if reply == command.Deleted {
 			return nil
 		}
-		x.freed, x.brief = reply == command.DeletedBeside, 0
+		x.freed, x.brief = reply == command.DeletedBefore, 0
 	case got.Err != nil && isUnsupported(got.Err.Error()):
 		x.store.native.state.Store(unsupported)
 	default:

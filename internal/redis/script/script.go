@@ -108,6 +108,12 @@ const (
 	setIsThird  = "local S = KEYS[3]\n"
 )
 
+// The line before free.lua is the reply to its short form: for release.lua, 5 says that the server has DELIFEQ, as Valkey has since 9.0.
+const (
+	freedByServer = "local freed = (redis.VALKEY_VERSION_NUM or 0) >= 0x90000 and 5 or 1\n"
+	freedAlways   = "local freed = 1\n"
+)
+
 // New returns the scripts. durable says whether replicas have to acknowledge grants: see
 // lease.lua.
 func New(durable bool) Set {
@@ -116,7 +122,7 @@ func New(durable bool) Set {
 		Take:    newScript(tokenPart, mode, takeSource),
 		Enqueue: newScript(tokenPart, turnPart, mode, leasePart, queuePart, fencePart, askPart, enqueueSource),
 		Renew:   newScript(tokenPart, mode, leasePart, fencePart, statePart, renewSource),
-		Release: newScript(tokenPart, freePart, mode, leasePart, queuePart, leavePart, releaseSource),
+		Release: newScript(tokenPart, freedByServer, freePart, mode, leasePart, queuePart, leavePart, releaseSource),
 		Keep:    newScript(tokenPart, keepSource),
 		Accept:  newScript(tokenPart, mode, leasePart, fencePart, acceptSource),
 		Begin:   newScript(tokenPart, statePart, donePart, mode, leasePart, queuePart, leavePart, fencePart, askPart, recordPart, beginSource),
@@ -128,7 +134,7 @@ func New(durable bool) Set {
 		Handover: newScript(tokenPart, handoverSource),
 
 		Vote:     newScript(tokenPart, mode, leasePart, queuePart, voteSource),
-		Withdraw: newScript(tokenPart, freePart, mode, leasePart, queuePart, withdrawSource),
+		Withdraw: newScript(tokenPart, freedAlways, freePart, mode, leasePart, queuePart, withdrawSource),
 		Rights:   newScript(tokenPart, rightsSource),
 
 		SharedAsk: newScript(tokenPart, sharedTakePart, markerPart, clockPart, sharedBesidePart, mode, leasePart, queuePart, fencePart,

@@ -1,4 +1,4 @@
-/* The native release: two commands of the server, DELIFEQ and EXISTS, in place of a script. The claims: one holder at a time, and no
+/* The native release: two commands of the server, DELIFEQ and LLEN, in place of a script. The claims: one holder at a time, and no
  * waiter is stranded.
  *
  * key and queue are what the server stores. Each command and each script is one atomic step. Other commands may come between DELIFEQ
