@@ -24,7 +24,7 @@ type Record struct {
 func ParseRecord(start string, size int) (r Record, ok bool) {
 	head, rest, ok := strings.Cut(start, " ")
 	sizes, rest, ok2 := strings.Cut(rest, " ")
-	if !ok || !ok2 || len(head) < 2 || !strings.Contains("RDUA", head[:1]) || !isToken(head[1:]) {
+	if !ok || !ok2 || len(head) < 2 || strings.IndexByte("RDUA", head[0]) < 0 || !isToken(head[1:]) {
 		return Record{}, false
 	}
 	fields := strings.Split(sizes, ",")
