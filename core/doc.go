@@ -48,7 +48,7 @@
 // The Redis user of the client (Username and Password in its options) needs these rights
 // and no others. With another prefix, the keys and channels differ:
 //
-//	~reqlock:* ~{reqlock:* &reqlock:* +del +eval +evalsha +get +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl +publish +rpush +set +subscribe +time +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore
+//	~reqlock:* ~{reqlock:* &reqlock:* +del +eval +evalsha +exists +get +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl +publish +rpush +set +subscribe +time +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore
 //
 // A cluster also needs:
 //

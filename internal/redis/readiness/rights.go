@@ -88,6 +88,7 @@ func (p *probe) commands() [][]any {
 	channel := p.channel()
 	commands := [][]any{
 		{"set", lock, "", "px", ttl},
+		{"exists", lock},
 		{"get", lock},
 		{"pttl", lock},
 		{"pexpire", lock, ttl},

@@ -13,7 +13,7 @@ import (
 // prefix "reqlock:", and commands. A client of a cluster also needs ClusterRights.
 // docs/security.md and the package documentation of core quote both literally.
 const Rights = "~reqlock:* ~{reqlock:* &reqlock:* " +
-	"+del +eval +evalsha +get +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl " +
+	"+del +eval +evalsha +exists +get +lindex +llen +lpop +lpos +lrange +lrem +pexpire +pexpireat +ping +pttl " +
 	"+publish +rpush +set +subscribe +time +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore"
 
 // ClusterRights is what a client of a cluster needs in addition.
