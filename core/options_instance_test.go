@@ -42,7 +42,7 @@ func connectionsOf(t *testing.T, servers *deployment, process string) (lines []s
 // An operator finds the process of a lock by the token in Redis, what it holds and since when, and the
 // connection of a process that waits. Close ends the record.
 func testInstance(t *testing.T, servers *deployment) {
-	servers.Grant(redistest.InstanceRight)
+	servers.Grant(redistest.InstanceRights...)
 	rdb, begun := servers.Client(t), time.Now()
 	locks, events := servers.observed(t, servers.Client(t), core.WithCaller(true), core.WithName("account"),
 		core.WithInstance(core.Instance{Service: "payments", Version: "v1.2.3", Host: "pod-1", PID: 42}))
@@ -93,7 +93,7 @@ func TestRecordNamesTheHolds(t *testing.T) {
 	t.Parallel()
 	suite.Full(t, "waits for the second beat")
 	server := redistest.Start(t)
-	server.Grant(redistest.InstanceRight)
+	server.Grant(redistest.InstanceRights...)
 	rdb := server.Client(t)
 	locks, events := observed(t, rdb, core.WithCaller(true), core.WithInstance(core.Instance{}))
 	lease := lock(t, locks.With(core.WithName("account")), "42")
@@ -133,7 +133,7 @@ func TestInstanceOfAQuorum(t *testing.T) {
 	suite.Full(t, "waits for the second beat: the first one comes before the servers vote")
 	servers := startServers(t, 3)
 	for _, server := range servers {
-		server.Grant(redistest.InstanceRight)
+		server.Grant(redistest.InstanceRights...)
 	}
 	clients, events := clientsOf(t, servers), &recorder{}
 	locks := newQuorum(t, clients, core.WithInstance(core.Instance{}), core.WithObserver(events.record),
@@ -197,7 +197,9 @@ func TestInstanceCostsALockNothing(t *testing.T) {
 	if suite.Race {
 		t.Skip("the race detector drops what pools keep")
 	}
-	rdb := redistest.Reuse(t).Client(t, deadlines)
+	server := redistest.Reuse(t)
+	server.Grant(redistest.InstanceRights...)
+	rdb := server.Client(t, deadlines)
 	allocations := func(locks *core.Locker) float64 {
 		least := math.Inf(1) // other goroutines, such as those of the last test, only add to it
 		for range 5 {

@@ -118,4 +118,4 @@ func onEachKind(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)
 }
 
 // rights are what an Inspector needs beside the rights of reqlock, as docs/inspect.md says.
-var rights = []string{"+scan", "+dbsize", "+getrange", "+strlen", redistest.InstanceRight}
+var rights = []string{"+scan", "+dbsize", "+getrange", "+strlen", redistest.InstanceRight, "+hmget"}

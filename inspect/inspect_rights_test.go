@@ -51,6 +51,7 @@ func TestTheRightsOfThePageAreEnoughAndNotTooMany(t *testing.T) {
 	read, act, processes := rulesOf(t)
 	both := slices.Concat(read, act)
 	server := redistest.Start(t)
+	server.Grant(redistest.InstanceRight)
 	locks := newLocker(t, server.Client(t), core.WithTTL(time.Minute), core.WithInstance(core.Instance{}))
 
 	must(locks.With(core.WithPermits(3)).Lock(t.Context(), "permits"))(t)

@@ -55,7 +55,7 @@ type arguments struct {
 	// The commands of a brief send.
 	briefSet      command.SetNX
 	briefScript   command.Generic
-	nativeRelease command.DeleteIfEqual
+	nativeRelease *command.DeleteIfEqual // made when it is needed: a waiter keeps the memory of its operations
 
 	array                                  [18]any
 	lock, queue, shared, fence, record     arg // the keys
@@ -178,8 +178,11 @@ func (x *operation) Command(sends int) command.Command {
 		return command.New(1, x.args)
 	}
 	if brief && x.script == &x.store.scripts.Release && x.store.native.mayTry() {
+		if x.nativeRelease == nil {
+			x.nativeRelease = new(command.DeleteIfEqual)
+		}
 		x.nativeRelease.Reset(x.args[3], x.args[5], x.args[4])
-		return &x.nativeRelease
+		return x.nativeRelease
 	}
 	if brief {
 		x.briefScript.Reset(3, x.args[:x.brief])
@@ -206,7 +209,7 @@ func (x *operation) Command(sends int) command.Command {
 //   - A brief SET or shared ask was refused: the long form, if the caller wants the holder,
 //     or if the command may have found the token of an earlier send.
 func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int) command.Command {
-	if sent == &x.nativeRelease {
+	if _, isNative := sent.(*command.DeleteIfEqual); isNative {
 		return x.afterNative(got, sends)
 	}
 	if got.Err == nil {

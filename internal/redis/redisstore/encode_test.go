@@ -42,6 +42,9 @@ func (s *sentCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 }
 
 func (s *sentCommands) note(cmd redis.Cmder) {
+	if !cmd.NoRetry() { // of the client itself, for a new connection
+		return
+	}
 	form := []string{cmd.Name()}
 	for _, arg := range cmd.Args()[1:] {
 		switch option := strings.ToLower(fmt.Sprint(arg)); option {

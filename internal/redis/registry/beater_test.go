@@ -62,6 +62,7 @@ func TestRecordLivesAsLongAsItsBeats(t *testing.T) {
 			t.Parallel()
 			kind.SkipSentinels(t)
 			servers, prefix := redistest.Shared(t, kind), redistest.OwnPrefix()
+			servers.Grant(redistest.InstanceRights...)
 			rdb := servers.Client(t)
 			b := newBeating(t, prefix, rdb)
 			if _, found := read(t, rdb, prefix); found {
@@ -137,6 +138,7 @@ func TestBeatsGoOnWhileRedisIsDown(t *testing.T) {
 func TestRecordOfSilentProcessExpires(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
+	server.Grant(redistest.InstanceRights...)
 	proxy := redistest.NewProxy(t, server.Addr())
 	rdb := server.Client(t)
 	b := newBeating(t, "reqlock:", proxy.Client(t))
@@ -155,7 +157,11 @@ func TestRecordOfSilentProcessExpires(t *testing.T) {
 // A server that refuses the record is reported once, and another server of a quorum has the record.
 func TestRefusedRecordIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	first, second := redistest.Start(t).Client(t), redistest.Start(t).Client(t)
+	servers := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
+	for _, server := range servers {
+		server.Grant(redistest.InstanceRights...)
+	}
+	first, second := servers[0].Client(t), servers[1].Client(t)
 	name := keyspace.New("reqlock:").Process(storetest.Me)
 	if err := first.Set(t.Context(), name, "theirs", 0).Err(); err != nil {
 		t.Fatal(err)

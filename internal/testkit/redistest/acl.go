@@ -29,6 +29,9 @@ var SearchRights = []string{"+scan", "+getrange", "+object|idletime"}
 // InstanceRight is what a process needs in addition if it registers. Tests of that grant it.
 const InstanceRight = "+hset"
 
+// InstanceRights are InstanceRight, and what an operator needs to read what was registered.
+var InstanceRights = []string{InstanceRight, "+hmget"}
+
 // QuorumRights is what the clients of a quorum need in addition. Tests of quorums grant it.
 const QuorumRights = "+info"
 
