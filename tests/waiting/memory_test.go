@@ -120,15 +120,23 @@ func measureWaiters(t *testing.T) {
 			locks := newLocker(t, server.Client(t), core.WithMaxWaiters(waiters+1), countWaiters(&waiting)).With(test.wait...)
 			other := newLocker(t, server.Client(t))
 
-			// After one waiter the connections and the subscription exist.
-			first := lock(t, other)
-			done := make(chan error, 1)
-			go func() { done <- locks.Do(t.Context(), theKey, func(context.Context) error { return nil }) }()
-			suite.Eventually(t, "a caller waits", func() bool { return waiting.Load() == 1 })
-			release(t, first)
-			if err := suite.Receive(t, "the first caller returns", done); err != nil {
-				t.Fatal(err)
+			// After some waiters that are served or cancel, the connections and the subscription exist.
+			for range 4 {
+				first, begun := lock(t, other), waiting.Load()
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 2)
+				for _, ctx := range []context.Context{t.Context(), ctx} {
+					go func() { done <- locks.Do(ctx, theKey, func(context.Context) error { return nil }) }()
+				}
+				suite.Eventually(t, "two callers wait", func() bool { return waiting.Load() == begun+2 })
+				cancel()
+				suite.Receive(t, "one has left", done)
+				release(t, first)
+				if err := suite.Receive(t, "the other one returns", done); err != nil {
+					t.Fatal(err)
+				}
 			}
+			waiting.Store(1)
 
 			outer := lock(t, other)
 			c := &callers{locks: locks, begin: make(chan struct{}), end: make(chan struct{})}
