@@ -127,7 +127,7 @@ func (e *Engine) enter(ctx context.Context, w *waiter, ticket string) *Refusal {
 	s.arrivals++
 	w.arrived = s.arrivals
 	contended := starts && !queued && l.expectsToWait(&w.hold.request)
-	if starts && mayLead && !queued && (!contended || l.isListening()) {
+	if starts && mayLead && !queued {
 		q := l.idleQueue()
 		q.openEpisode(contended)
 		r := q.askRequest()

@@ -28,12 +28,14 @@ func (s *shard) noteContended(key string, handed bool) {
 }
 
 // expectsToWait reports whether another process got the key not long ago, so that the first caller
-// of an idle queue most likely has to wait. Then it listens for hints.
+// of an idle queue most likely has to wait. Then the queue listens for hints. Until the server has
+// confirmed that, expectsToWait reports false, because a token joins only once its process listens,
+// and the key may be free.
 func (l *waitlist) expectsToWait(r *Request) bool {
 	at, found := l.root.shard.contended[l.root.key]
 	if !found || r.Wait == 0 || r.Attempt != nil || !l.isRoot() || l.root.engine.ballots || time.Since(at) > contendedFor {
 		return false
 	}
 	l.listen()
-	return true
+	return l.isListening()
 }
