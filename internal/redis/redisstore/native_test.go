@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -8,6 +9,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
 )
 
 // Which commands two brief releases send, each of the state before, after a server has offered the native
@@ -24,6 +28,7 @@ func TestNativeRelease(t *testing.T) {
 		"another has the key":        {before: "B1 ttl", want: "nothing", first: slices.Concat(native, brief), then: slices.Concat(native, brief)},
 		"a token waits, and is dead": {before: "A1 ttl | B1", want: "freed", first: slices.Concat(native, brief), then: slices.Concat(native, brief)},
 		"the server is older":        {before: "A1 ttl", want: "freed", refusal: "ERR unknown command 'delifeq'", first: slices.Concat(native, brief), then: brief},
+		"a proxy refuses":            {before: "A1 ttl", want: "freed", refusal: "unsupported command 'delifeq'", first: slices.Concat(native, brief), then: brief},
 		"the user may not":           {before: "A1 ttl", want: "freed", refusal: "NOPERM this user has no permissions", first: slices.Concat(native, brief), then: brief},
 		"the reply is lost":          {before: "A1 ttl", want: "unsure", refusal: "late", first: slices.Concat(native, brief)},
 		"a proxy closes":             {before: "A1 ttl", want: "freed", refusal: "-", first: slices.Concat(native, brief), then: brief},
@@ -85,5 +90,19 @@ func TestNativeRelease(t *testing.T) {
 				mu.Unlock()
 			}
 		})
+	}
+}
+
+// In a cluster, a server that refuses the native release decides for all, also if another one replies to such a release later.
+func TestNativeReleaseStaysOff(t *testing.T) {
+	t.Parallel()
+	x := &operation{store: &Store{}}
+	x.store.native.state.Store(supported)
+	x.args = append(x.array[:0], "evalsha", "sha", 2, "k", "q", "token", 1)
+	x.script = &x.store.scripts.Enqueue
+	x.afterNative(pipeline.Reply{Err: errors.New("NOPERM this user has no permissions")}, 1)
+	x.afterNative(pipeline.Reply{Value: command.Deleted}, 1)
+	if x.store.native.mayTry() {
+		t.Error("a native release is sent after one was refused")
 	}
 }
