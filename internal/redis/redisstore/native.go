@@ -37,14 +37,14 @@ func (s *support) mayTry() bool {
 }
 
 // afterNative returns the command to send after a native release, or nil if its reply decides:
-// release.lua if the key has another value, or if a token waits, and also if the server does not know
-// the command, or the user has no right to it. Then no more native releases are sent. In a cluster, one
-// server decides for all.
+// release.lua if the key has another value, or if a token waits, and also after an error, which may be
+// that of a proxy. If the server does not know the command, or the user has no right to it, no more
+// native releases are sent. In a cluster, one server decides for all.
 func (x *operation) afterNative(got pipeline.Reply, sends int) command.Command {
 	reply, ok := got.Value.(command.Deletion)
 	switch {
 	case ok:
-		x.store.native.state.Store(supported)
+		x.store.native.state.CompareAndSwap(tried, supported) // not if another server has refused one
 		if reply == command.Deleted {
 			return nil
 		}
@@ -52,7 +52,7 @@ func (x *operation) afterNative(got pipeline.Reply, sends int) command.Command {
 	case got.Err != nil && isUnsupported(got.Err.Error()):
 		x.store.native.state.Store(unsupported)
 	default:
-		return nil
+		x.brief = 0
 	}
 	return x.Command(sends)
 }

@@ -97,7 +97,7 @@ func TestNativeRelease(t *testing.T) {
 func TestNativeReleaseStaysOff(t *testing.T) {
 	t.Parallel()
 	x := &operation{store: &Store{}}
-	x.store.native.state.Store(supported)
+	x.store.native.state.Store(tried)
 	x.args = append(x.array[:0], "evalsha", "sha", 2, "k", "q", "token", 1)
 	x.script = &x.store.scripts.Enqueue
 	x.afterNative(pipeline.Reply{Err: errors.New("NOPERM this user has no permissions")}, 1)
