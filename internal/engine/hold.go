@@ -57,26 +57,28 @@ type Hold struct {
 // The context is made by the first call. If the hold has ended before, the context has
 // the end of the hold, and not the end of the caller's context.
 func (h *Hold) Context() context.Context {
-	made, _, over := h.state()
-	if made != nil {
-		return made
+	for {
+		made, loss, over := h.state()
+		if made != nil {
+			return made
+		}
+		ctx, cancel := derive(h.request.Parent, over) // without the mutex: the parent may be any context
+		switch {
+		case loss != NotLost:
+			cancel(h.engine.hooks.Cause(loss))
+		case over:
+			cancel(h.endCause())
+		}
+		h.shard.mu.Lock()
+		used := h.ctx == nil && over == (h.loss != NotLost || h.done != nil) // no caller gets a context that should have ended
+		if used {
+			h.ctx, h.cancel = ctx, cancel
+		}
+		h.shard.mu.Unlock()
+		if !used { // another call has made the context, or the hold has ended
+			cancel(nil)
+		}
 	}
-	ctx, cancel := derive(h.request.Parent, over) // without the mutex: the parent may be any context
-	h.shard.mu.Lock()
-	if h.ctx == nil {
-		h.ctx, h.cancel = ctx, cancel
-	}
-	h.shard.mu.Unlock()
-	made, loss, over := h.state()
-	switch {
-	case made != ctx:
-		cancel(nil) // another call has made the context
-	case loss != NotLost:
-		cancel(h.engine.hooks.Cause(loss))
-	case over:
-		cancel(h.endCause())
-	}
-	return made
 }
 
 // derive returns a context that can be cancelled. If the hold is over, the context does
