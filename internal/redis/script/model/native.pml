@@ -2,7 +2,7 @@
  * waiter is stranded.
  *
  * key and queue are what the server stores. Each command and each script is one atomic step. Other commands may come between DELIFEQ
- * and EXISTS, and before the script that follows if a token waits. As in handoff.pml there is no clock: a key may expire whenever no
+ * and LLEN, and before the script that follows if a token waits. As in handoff.pml there is no clock: a key may expire whenever no
  * holder relies on it. README.md lists the claims and the options.
  */
 #ifndef PROCESSES
