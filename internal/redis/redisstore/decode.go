@@ -167,7 +167,10 @@ var releaseCodes = [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Ha
 // decodeRelease decodes the reply of release.lua or sharedrelease.lua. A key is freed only if no token rejoins,
 // and kept only if one does. After a native release nobody holds the key: see afterNative.
 func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
-	if r.Err != nil {
+	switch {
+	case r.Err != nil && x.freed: // the timers of those who wait find the free key
+		return store.ReleaseResult{Status: store.Freed, Since: r.Sent}, nil
+	case r.Err != nil:
 		return store.ReleaseResult{}, r.Err
 	}
 	if _, isNative := r.Value.(command.Deletion); isNative { // one that decides: see afterNative

@@ -197,7 +197,7 @@ func (x *operation) Command(sends int) command.Command {
 }
 
 // Fallback returns the command to send after a reply that does not answer the request, or
-// nil if there is none. The server has changed nothing before such a reply:
+// nil if there is none. The server has changed nothing before such a reply, except for a native release:
 //
 //   - NOSCRIPT, after a restart, a failover or SCRIPT FLUSH: the source of the script.
 //   - TRYAGAIN for a renewal, because the slot is moving and not all keys are on one side:

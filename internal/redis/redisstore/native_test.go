@@ -21,17 +21,18 @@ func TestNativeRelease(t *testing.T) {
 	native, brief := []string{"DELIFEQ"}, []string{"EVALSHA"}
 	for name, test := range map[string]struct {
 		before, want string
-		refusal      string // of DELIFEQ; "-" closes the connection, and "late" does after it has deleted the key
+		refusal      string // of DELIFEQ; "-" closes the connection, "late" does after it has deleted the key, and "script" refuses the script
 		first, then  []string
 	}{
-		"the key is freed":           {before: "A1 ttl", want: "freed", first: native, then: native},
-		"another has the key":        {before: "B1 ttl", want: "nothing", first: slices.Concat(native, brief), then: slices.Concat(native, brief)},
-		"a token waits, and is dead": {before: "A1 ttl | B1", want: "freed", first: slices.Concat(native, brief), then: slices.Concat(native, brief)},
-		"the server is older":        {before: "A1 ttl", want: "freed", refusal: "ERR unknown command 'delifeq'", first: slices.Concat(native, brief), then: brief},
-		"a proxy refuses":            {before: "A1 ttl", want: "freed", refusal: "unsupported command 'delifeq'", first: slices.Concat(native, brief), then: brief},
-		"the user may not":           {before: "A1 ttl", want: "freed", refusal: "NOPERM this user has no permissions", first: slices.Concat(native, brief), then: brief},
-		"the reply is lost":          {before: "A1 ttl", want: "unsure", refusal: "late", first: slices.Concat(native, brief)},
-		"a proxy closes":             {before: "A1 ttl", want: "freed", refusal: "-", first: slices.Concat(native, brief), then: brief},
+		"the key is freed":                    {before: "A1 ttl", want: "freed", first: native, then: native},
+		"another has the key":                 {before: "B1 ttl", want: "nothing", first: slices.Concat(native, brief), then: slices.Concat(native, brief)},
+		"a token waits, and is dead":          {before: "A1 ttl | B1", want: "freed", first: slices.Concat(native, brief), then: slices.Concat(native, brief)},
+		"a token waits, and the script fails": {before: "A1 ttl | B1", want: "freed", refusal: "script", first: slices.Concat(native, brief), then: slices.Concat(native, brief)},
+		"the server is older":                 {before: "A1 ttl", want: "freed", refusal: "ERR unknown command 'delifeq'", first: slices.Concat(native, brief), then: brief},
+		"a proxy refuses":                     {before: "A1 ttl", want: "freed", refusal: "unsupported command 'delifeq'", first: slices.Concat(native, brief), then: brief},
+		"the user may not":                    {before: "A1 ttl", want: "freed", refusal: "NOPERM this user has no permissions", first: slices.Concat(native, brief), then: brief},
+		"the reply is lost":                   {before: "A1 ttl", want: "unsure", refusal: "late", first: slices.Concat(native, brief)},
+		"a proxy closes":                      {before: "A1 ttl", want: "freed", refusal: "-", first: slices.Concat(native, brief), then: brief},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,6 +46,9 @@ func TestNativeRelease(t *testing.T) {
 					sent = append(sent, command)
 				}
 				switch {
+				case command == "EVALSHA" && test.refusal == "script":
+					client.WriteError("TRYAGAIN Multiple keys request during rehashing of slot")
+					return true
 				case command != "DELIFEQ":
 					return false
 				case test.refusal == "late":
@@ -52,7 +56,7 @@ func TestNativeRelease(t *testing.T) {
 					client.Close()
 				case test.refusal == "-":
 					client.Close()
-				case test.refusal != "":
+				case test.refusal != "" && test.refusal != "script":
 					client.WriteError(test.refusal)
 				default:
 					value, _ := embedded.Get(args[0])
