@@ -139,6 +139,22 @@ func TestUnknownSearchWithoutTheRightToScan(t *testing.T) {
 	noError(t, locks.Check(t.Context()))
 }
 
+// A user of an earlier version may have +scan, and not +getrange. The search must not fail in silence then.
+func TestUnknownSearchWithoutTheRightToRead(t *testing.T) {
+	t.Parallel()
+	server := redistest.Reuse(t)
+	admin := server.Client(t)
+	setUser(t, admin, "alice", redistest.Rights+" +scan", "")
+	locks, events := observed(t, server.Client(t, as("alice", "secret"), deadlines), core.WithUnknownSearch(time.Second), patient)
+	wantFinding(t, locks.Check(t.Context()), "grant it +getrange")
+	record := (&deployment{prefix: "reqlock:"}).companion("i:k", "r")
+	noError(t, admin.Set(t.Context(), record, storetest.EncodeRecord(map[string]string{"s": "R", "t": "x:1", "f": "f", "n": "1"}), 0).Err())
+	suite.Eventually(t, "a search warns", func() bool { return len(events.of(core.Warned)) > 0 })
+	if text := events.of(core.Warned)[0].Err.Error(); !strings.Contains(text, "may not run GETRANGE: grant it +getrange") || strings.Contains(text, "alice") {
+		t.Error(text)
+	}
+}
+
 // A search of many keys takes little of the server's time, and finds the record among them.
 func TestUnknownSearchAmongManyKeys(t *testing.T) {
 	t.Parallel()

@@ -37,6 +37,7 @@ func TestSearch(t *testing.T) {
 		"a server that loads its data": {command: "GETRANGE", reply: "LOADING Redis is loading", want: "LOADING"},
 		"no right to the idle time":    {command: "OBJECT", reply: "NOPERM User alice has no permissions", open: records, idle: records - 1},
 		"no right to SCAN":             {command: "SCAN", reply: "NOPERM User alice has no permissions", want: "the user of redis may not run SCAN: grant it +scan (NOPERM this user has"},
+		"no right to GETRANGE":         {command: "GETRANGE", reply: "NOPERM User alice has no permissions", want: "the user of redis may not run GETRANGE: grant it +getrange (NOPERM this user has"},
 		"the caller's error":           {found: errFound, want: errFound.Error()},
 		"a server without replies":     {command: "SCAN", bound: 50 * time.Millisecond, want: "no reply within the command timeout"},
 	} {
