@@ -96,7 +96,7 @@ func (s *search) scan(ctx context.Context, cursor string) (next string, names []
 	err = s.send(ctx, func(ctx context.Context) error { return s.node.Process(ctx, scan) })
 	value, err := scan.Reply(err)
 	if err != nil {
-		return "", nil, asScanError(err)
+		return "", nil, asRightError(err, "scan")
 	}
 	if reply, isList := value.([]any); isList && len(reply) == 2 {
 		next, isText := reply[0].(string)
@@ -108,13 +108,11 @@ func (s *search) scan(ctx context.Context, cursor string) (next string, names []
 	return "", nil, command.UnexpectedReply(value)
 }
 
-// errScanRight says what to grant.
-var errScanRight = errors.New("the user of redis may not run SCAN: grant it +scan")
-
-// asScanError returns the error of SCAN with what to do about it.
-func asScanError(err error) error {
+// asRightError returns the error of a command with what to do about it. A missing right of a search is no outage, because
+// locks work without it.
+func asRightError(err error, name string) error {
 	if strings.HasPrefix(err.Error(), "NOPERM") {
-		return fmt.Errorf("%w (%w)", errScanRight, command.Sanitize(err))
+		return fmt.Errorf("the user of redis may not run %s: grant it +%s (%w)", strings.ToUpper(name), name, command.Sanitize(err))
 	}
 	return err
 }
@@ -169,7 +167,7 @@ func (s *search) read(ctx context.Context, records []store.OpenRecord) (open []s
 		case err != nil && isOtherRecord(err):
 			continue
 		case err != nil:
-			return nil, err
+			return nil, asRightError(err, "getrange")
 		}
 		start, isText := value.(string)
 		if !isText {
