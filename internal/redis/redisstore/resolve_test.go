@@ -108,6 +108,7 @@ var operatorRows = testsOf([]transitionRow{
 	{name: "begin after an operator has forgotten an attempt", do: begin(), before: "| | A B1 x=B1 @1m", first: "granted, number 1", after: "A1 ttl | | R A1 1 x=B1"},
 	{name: "abort after an operator has forgotten an attempt: the record stays as long", do: finish(store.EndAbort), before: "| | A B1 x=B1", first: "stored", after: "| | A A1 x=B1"},
 	{name: "commit after an operator has forgotten another attempt", do: finish(store.EndCommit), before: "A1 ttl | | R A1 1 x=B1", first: "freed, stored", second: "stored", after: "| | D A1 x=B1"},
+	{name: "abort a rerun after an operator has forgotten an attempt: it stays forgotten", do: finish(store.EndAbort), before: "| | R A1 2 x=B1 @1m", first: "stored", after: "| | R aborted:A1 1 x=B1 @1m"},
 	{name: "mark an attempt that died as done: the print stays", do: resolveAs(store.ResolveDone, storetest.Bob1), before: "| | R B1 3 @1m", first: "resolved", after: "| | U resolved:B1"},
 	{name: "answer an attempt that died", do: resolveAs(store.ResolveAnswered, storetest.Bob1), before: "C1 ttl | | R B1 3 @2h", first: "resolved", after: "C1 ttl | | D resolved:B1"},
 	{name: "answer an attempt that was aborted after one that died", do: resolveAs(store.ResolveAnswered, "aborted:"+storetest.Bob1), before: "| | R aborted:B1 2", first: "resolved", after: "| | D resolved:aborted:B1"},
