@@ -116,6 +116,8 @@ var operatorRows = testsOf([]transitionRow{
 	{name: "forget after an answer of an operator", do: resolve, before: "| | D resolved:B1", first: "changed", after: "="},
 
 	{name: "note that an attempt that died was reported", do: resolveAs(store.NoteReported, storetest.Bob1), before: "| | R B1 3 @1m", first: "resolved", after: "| | R B1 3 u=1 @1m"},
+	{name: "note that an attempt was reported: its reference and what was forgotten stay", do: resolveAs(store.NoteReported, storetest.Bob1), before: "| | R B1 3 x=A1 r=first @1m", first: "resolved", after: "| | R B1 3 x=A1 r=first u=1 @1m"},
+	{name: "mark an attempt as done: its reference and what was forgotten stay", do: resolveAs(store.ResolveDone, storetest.Bob1), before: "| | R B1 3 x=A1 r=first", first: "resolved", after: "| | U resolved:B1 x=A1 r=first"},
 	{name: "note that an attempt was reported, while a newer one runs", do: resolveAs(store.NoteReported, storetest.Bob1), before: "B2 ttl | | R B2 4", first: "changed", after: "="},
 	{name: "begin after an attempt that died and was reported", do: begin(), before: "| | R B1 3 u=1", first: "interrupted", after: "="},
 	{name: "abort a rerun whose unknown outcome was reported: that of the attempt before was not", do: finish(store.EndAbort), before: "| | R A1 4 u=1", first: "stored", after: "| | R aborted:A1 3"},
