@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestGoalIsComparedWithTheBestAnchor(t *testing.T) {
 	runs := make(map[string][][]report.Figure)
-	for name, value := range map[string]float64{"ours": 100, "fast": 60, "slow": 40} {
+	for name, value := range map[string]float64{"ours": 100, "fast": 60, "slow": 40, "starved": math.Inf(1)} {
 		runs[name] = [][]report.Figure{{{Name: "rate", Value: value, Text: report.Number}}}
 	}
 	results := []*Results{{Suite{Name: "has run"}, runs}}
@@ -24,6 +25,7 @@ func TestGoalIsComparedWithTheBestAnchor(t *testing.T) {
 		"100 fast 60.0 1.67x <= 99.0 missed":   {Anchors: fast, Plus: 99, AtMost: true},
 		"100 fast 60.0 1.67x":                  {Anchors: fast},
 		"100 absent - - >= 1x missed":          {Anchors: []Cell{{Contestant: "absent"}}, Times: 1},
+		"100 starved - - <= 1x missed":         {Anchors: []Cell{{Contestant: "starved"}}, Times: 1, AtMost: true},
 		"100 fast in not run - - <= 100 held":  {Anchors: []Cell{{"not run", "fast", ""}}, Plus: 100, AtMost: true},
 	} {
 		var out strings.Builder
