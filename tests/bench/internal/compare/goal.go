@@ -28,7 +28,9 @@ func (c Cell) in(results []*Results) report.Figure {
 	for _, r := range results {
 		for i, column := range r.columns() {
 			if r.suite.Name == c.Suite && column.Name == c.Figure {
-				column.Value = r.median(c.Contestant, i)
+				if column.Value = r.median(c.Contestant, i); math.IsInf(column.Value, 0) {
+					column.Value = math.NaN() // a cost of each lock, where there was no lock
+				}
 				return column
 			}
 		}

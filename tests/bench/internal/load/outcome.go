@@ -125,7 +125,7 @@ func (s Shape) manyFigures(o Outcome) []report.Figure {
 	return []report.Figure{
 		{Name: "locks/s", Value: float64(o.Acquired) / took.Seconds(), Text: report.Number},
 		report.Duration("CPU/key to begin", p.Begin.CPU/time.Duration(s.Keys)),
-		report.Duration("CPU/key to end", p.End.CPU/time.Duration(max(1, o.Acquired))),
+		{Name: "CPU/key to end", Value: float64(p.End.CPU) / float64(time.Microsecond) / float64(o.Acquired), Text: report.Micros},
 		{Name: "a core while idle", Value: float64(p.Idle.CPU) / float64(p.Idle.Took), Text: report.Percent},
 		{Name: "commands/s while idle", Value: float64(p.Idle.Commands) / p.Idle.Took.Seconds(), Text: report.Number},
 		{Name: "memory/key", Value: float64(p.Memory) / float64(s.Keys), Text: report.Bytes},
