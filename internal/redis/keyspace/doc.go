@@ -2,7 +2,7 @@
 //
 // The lock K is one string key: prefix and key, verbatim where possible. Beside it are
 // its waiting queue {K}:q, a list of tokens; its fence {K}:f, the last fencing number that
-// was reserved; its record {K}:r, a hash, if K is the lock of an idempotent request; and its
+// was reserved; its record {K}:r, a string, if K is the lock of an idempotent request; and its
 // shared leases {K}:s, a sorted set, while K has any. The hash tag puts all of them into the
 // cluster slot of K. The record of a process is {<prefix>process:<process id>}:p, a hash.
 //
