@@ -148,6 +148,7 @@ var damaged = map[string]hash{
 	"running, with a word":      {"s": "R", "t": storetest.Bob1, "f": "print", "n": "one"},
 	"reported, with a word":     {"s": "R", "t": storetest.Bob1, "f": "print", "n": "1", "u": "yes"},
 	"aborted, without a token":  {"s": "A", "f": "print"},
+	"reported, with a letter":   {"s": "R", "t": storetest.Bob1, "f": "print", "n": "1", "u": "y"},
 	"with another field":        {storetest.AnyText: "R" + storetest.Bob1 + " 5,1,,,1,1 print"},
 	"with a field too few":      {storetest.AnyText: "R" + storetest.Bob1 + " 5,1,, print"},
 	"cut in its print":          {storetest.AnyText: "D" + storetest.Bob1 + " 5 prin"},

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
 	"github.com/reqlock/reqlock/internal/testkit/suite"
 )
@@ -19,6 +20,10 @@ func FuzzParseRecord(f *testing.F) {
 		{"s": "D", "t": "resolved:" + Digest(storetest.Me1), "f": " ,1 \n", "r": "the first", "x": " " + storetest.Bob1 + " ", "p": answer},
 		{"s": "R", "t": storetest.Me1, "f": "", "n": "3", "u": "1"},
 		{"s": "R", "t": "aborted:" + storetest.Me1, "f": "print", "n": "1000000000", "r": strings.Repeat("r", 300)},
+		{ // as long as the beginning of a record gets
+			"s": "R", "t": strings.Repeat("f", 32) + ":18446744073709551615", "f": strings.Repeat("f", 32), "n": "1000000000",
+			"r": strings.Repeat("r", store.MaxReference), "x": strings.Repeat(" "+storetest.Bob1+" ", 300), "u": "1",
+		},
 		{"s": "U", "t": storetest.Me1},
 		{"s": "A", "t": storetest.Me1, "f": "print"},
 		{"s": "R", "t": storetest.Me1, "f": "print", "n": "1000000001"},
