@@ -32,7 +32,7 @@ func TestEachKindOfRedis(t *testing.T) {
 			t.Parallel()
 			kind.SkipSentinels(t)
 			d := kind.Start(t)
-			d.Grant("+scan", "+dbsize", "+getrange", "+strlen", "+exists", "+info")
+			d.Grant("+scan", "+dbsize", "+getrange", "+hmget", "+strlen", "+exists", "+info")
 			locks := newLocker(t, d.Client(t))
 			keys := strings.Fields("a b c d e f g h")
 			for _, key := range keys {
@@ -55,7 +55,7 @@ func TestEachKindOfRedis(t *testing.T) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	server, addr, _ := redistest.StartTLS(t)
-	server.Grant("+scan", "+dbsize", "+getrange", "+strlen", "+exists")
+	server.Grant("+scan", "+dbsize", "+getrange", "+hmget", "+strlen", "+exists")
 	o := operator{url: "rediss://" + addr + "?skip_verify=true"}
 	o.run(t, "show", "k").want(t, exitNotFound)
 	o.url = "rediss://" + addr

@@ -112,7 +112,7 @@ func lines[T any](t testing.TB, r result) (all []T) {
 func start(t testing.TB) (*redistest.Server, redis.UniversalClient, operator) {
 	t.Helper()
 	server := redistest.Start(t)
-	server.Grant("+scan", "+dbsize", "+getrange", "+strlen", "+exists", "+info")
+	server.Grant("+scan", "+dbsize", "+getrange", "+hmget", "+strlen", "+exists", "+info")
 	return server, server.Client(t), operator{url: "redis://" + server.Addr()}
 }
 
