@@ -72,7 +72,7 @@ func (h *Hold) Context() context.Context {
 		h.shard.mu.Lock()
 		used := h.ctx == nil && over == (h.loss != NotLost || h.done != nil) // no caller gets a context that should have ended
 		if used {
-			h.ctx, h.cancel = ctx, cancel
+			h.ctx, h.cancel = ctx, cancel //nolint:fatcontext // of another parent, once
 		}
 		h.shard.mu.Unlock()
 		if !used { // another call has made the context, or the hold has ended
