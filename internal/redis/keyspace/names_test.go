@@ -82,7 +82,7 @@ func FuzzAllNamesOfALockShareItsSlot(f *testing.F) {
 	// CLUSTER KEYSLOT of a cluster node returns the slot of a name.
 	rdb := redistest.Start(f, "--cluster-enabled", "yes").Client(f)
 	f.Fuzz(func(t *testing.T, prefix, key string) {
-		if CheckPrefix(prefix) != nil || key == "" {
+		if CheckPrefix(prefix) != nil || key == "" || len(key) > maxKeyLen {
 			return // such a prefix or key never becomes a name
 		}
 		n := New(prefix)
