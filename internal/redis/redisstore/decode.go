@@ -168,7 +168,7 @@ var releaseCodes = [...]store.ReleaseStatus{store.NotHeld, store.Freed, store.Ha
 // and kept only if one does. After a native release nobody holds the key: see afterNative.
 func decodeRelease(r pipeline.Reply, x *operation) (store.ReleaseResult, error) {
 	switch {
-	case r.Err != nil && x.freed: // the timers of those who wait find the free key
+	case r.Err != nil && x.freed: // the timers of the waiters find the free key
 		return store.ReleaseResult{Status: store.Freed, Since: r.Sent}, nil
 	case r.Err != nil:
 		return store.ReleaseResult{}, r.Err
