@@ -141,10 +141,7 @@ func TestLateVoteIsWithdrawn(t *testing.T) {
 		"but not if it cannot arrive": {failed(errPermanent), []int{1, 1, 1}},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			s, fakes := newStore(3)
-			var got outcome[store.Answer]
-			s.Enqueue(request().Enqueue(), got.take)
-			reply(fakes, granted(sent), granted(sent))
+			s, fakes := leaseOfTwo()
 			s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 			fakes[2].votes[0].answer(c.last.answer, c.last.err)
 			if counts := withdrawn(fakes); !slices.Equal(counts, c.want) {

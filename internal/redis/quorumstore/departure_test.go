@@ -32,10 +32,7 @@ func TestVoteThatArrivesAfterTheReleaseLeaves(t *testing.T) {
 	} {
 		for _, voteIsFirst := range []bool{true, false} {
 			bubble(t, name, func(t *testing.T) {
-				s, fakes := newStore(3)
-				var got outcome[store.Answer]
-				s.Enqueue(request().Enqueue(), got.take)
-				reply(fakes, granted(sent), granted(sent))
+				s, fakes := leaseOfTwo()
 				s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})
 				withdrawn := fakes[2].withdrawals[0]
 				if voteIsFirst {
@@ -58,10 +55,7 @@ func TestVoteThatArrivesAfterTheReleaseLeaves(t *testing.T) {
 func TestEachOfTwoLateVotesIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, fakes := newStore(3)
-		var got outcome[store.Answer]
-		s.Enqueue(request().Enqueue(), got.take)
-		reply(fakes, granted(sent), granted(sent))
+		s, fakes := leaseOfTwo()
 		s.Renew(storetest.AnyRequest{Key: "k", Token: "ballot", TTL: time.Second}.Renew(), func(store.Renewal, error) {})
 		fakes[2].renewals[0].answer(store.Renewal{}, nil)
 		s.Release(storetest.AnyRequest{Key: "k", Token: "ballot"}.Release(), func(store.ReleaseResult, error) {})

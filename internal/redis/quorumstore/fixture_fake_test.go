@@ -182,6 +182,14 @@ func reply(fakes []*fake, votes ...vote) {
 	}
 }
 
+// leaseOfTwo returns a store that has a lease by the votes of two of its three servers. The last one has not answered.
+func leaseOfTwo() (*Store, []*fake) {
+	s, fakes := newStore(3)
+	s.Enqueue(request().Enqueue(), func(store.Answer, error) {})
+	reply(fakes, granted(sent), granted(sent))
+	return s, fakes
+}
+
 // withdrawn returns how many withdrawals each server has received.
 func withdrawn(fakes []*fake) (counts []int) {
 	for _, f := range fakes {

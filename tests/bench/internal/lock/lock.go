@@ -85,7 +85,7 @@ func Kinds() []Kind {
 		rueidis = "github.com/redis/rueidis"
 	)
 	return []Kind{
-		{Reqlock, ours, "its defaults, on a client with ContextTimeoutEnabled; for a thousand callers or more WithCommandTimeout(4 s)", 0, openReqlock},
+		{Reqlock, ours, "its defaults, on a client with ContextTimeoutEnabled; where many callers or Lockers come together WithCommandTimeout(4 s)", 0, openReqlock},
 		{ReqlockPlain, ours, "the same on a client with the defaults of go-redis", 0, openReqlockPlain},
 		{Redislock, "github.com/bsm/redislock", "LinearBackoff(1 ms)", 0, openRedislock},
 		{Redsync, redsync, "retries after 1 to 5 ms at random, as often as it takes", 0, openRedsync},
