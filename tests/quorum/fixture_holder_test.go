@@ -113,4 +113,4 @@ func (c *callers) lockUntil(stop <-chan struct{}, key string) {
 }
 
 // maxPause is the longest pause between two calls of a process.
-const maxPause = 40 * time.Millisecond
+const maxPause = 120 * time.Millisecond

@@ -31,7 +31,7 @@ func usualTTL() time.Duration {
 	case suite.IsFull():
 		return 4 * time.Second
 	}
-	return 2 * time.Second
+	return 3 * time.Second
 }
 
 // A process is a Locker with clients and an HTTP server of its own.

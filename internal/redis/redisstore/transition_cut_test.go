@@ -241,15 +241,11 @@ func inEachLane(t *testing.T, test func(t *testing.T, r *cutFixture)) {
 }
 
 // eachOffset calls do with every step-th offset within the bytes, from a random one on: in the fast
-// tier with about three offsets, or with some more of a long batch, and with the race detector with
-// a seventh of all. The replies that the server has sent before the cut are delivered and lost by
-// turns.
+// tier with about three offsets, or with some more of a long batch. The replies that the server has
+// sent before the cut are delivered and lost by turns.
 func eachOffset(bytes, step int, do func(n, replies int)) {
-	switch {
-	case !suite.IsFull():
+	if !suite.IsFull() {
 		step = max(step, min(211*step, bytes/3))
-	case suite.Race:
-		step *= 7
 	}
 	for i, n := 0, rand.N(step); n < bytes; i, n = i+1, n+step {
 		do(n, [...]int{redistest.Uncut, 0}[i%2])
@@ -262,7 +258,7 @@ func TestBatchIsCutAtAnyByte(t *testing.T) {
 	inEachLane(t, func(t *testing.T, r *cutFixture) {
 		batch := r.round(t, r.uncut())[0]
 		commands, replies := bytesOf(batch)
-		eachOffset(commands, 3, func(n, replies int) { r.round(t, cut{len(batch), n, replies}) })
+		eachOffset(commands, 13, func(n, replies int) { r.round(t, cut{len(batch), n, replies}) })
 		for end, i := 0, 0; i < len(batch); i++ {
 			end += batch[i].Bytes
 			for n := end - 1; n <= end; n++ {
@@ -270,7 +266,7 @@ func TestBatchIsCutAtAnyByte(t *testing.T) {
 				r.round(t, cut{len(batch), n, 0})
 			}
 		}
-		eachOffset(replies, 3, func(n, _ int) { r.round(t, cut{len(batch), redistest.Uncut, n}) })
+		eachOffset(replies, 11, func(n, _ int) { r.round(t, cut{len(batch), redistest.Uncut, n}) })
 	})
 }
 
@@ -279,7 +275,7 @@ func TestBatchAndItsResendAreCut(t *testing.T) {
 	t.Parallel()
 	inEachLane(t, func(t *testing.T, r *cutFixture) {
 		commands, replies := bytesOf(r.round(t, r.uncut())[0])
-		eachOffset(replies, 5, func(n, _ int) {
+		eachOffset(replies, 17, func(n, _ int) {
 			first := cut{len(r.cases), redistest.Uncut, n}
 			again := r.resends(t, first)
 			_, replies := bytesOf(r.round(t, first, cut{again, redistest.Uncut, redistest.Uncut})[1])
@@ -287,7 +283,7 @@ func TestBatchAndItsResendAreCut(t *testing.T) {
 				r.round(t, first, cut{again, redistest.Uncut, m})
 			}
 		})
-		eachOffset(commands, 31, func(n, replies int) {
+		eachOffset(commands, 101, func(n, replies int) {
 			r.round(t, cut{len(r.cases), n, 0}, cut{len(r.cases), commands - n, replies})
 		})
 		if r.lost == 0 {
@@ -303,8 +299,8 @@ func TestBatchOfUnknownScriptsIsCut(t *testing.T) {
 		r.flushes = true
 		first := r.round(t, r.uncut())[0]
 		commands, replies := bytesOf(first)
-		eachOffset(commands, 41, func(n, replies int) { r.round(t, cut{len(r.cases), n, replies}) })
-		eachOffset(replies, 7, func(n, _ int) { r.round(t, cut{len(r.cases), redistest.Uncut, n}) })
+		eachOffset(commands, 131, func(n, replies int) { r.round(t, cut{len(r.cases), n, replies}) })
+		eachOffset(replies, 23, func(n, _ int) { r.round(t, cut{len(r.cases), redistest.Uncut, n}) })
 
 		sources := 0
 		for _, p := range first {
@@ -313,8 +309,8 @@ func TestBatchOfUnknownScriptsIsCut(t *testing.T) {
 			}
 		}
 		commands, replies = bytesOf(r.round(t, r.uncut(), cut{sources, redistest.Uncut, redistest.Uncut})[1])
-		eachOffset(commands, commands/80, func(n, replies int) { r.round(t, r.uncut(), cut{sources, n, replies}) })
-		eachOffset(replies, 7, func(n, _ int) { r.round(t, r.uncut(), cut{sources, redistest.Uncut, n}) })
+		eachOffset(commands, commands/30, func(n, replies int) { r.round(t, r.uncut(), cut{sources, n, replies}) })
+		eachOffset(replies, 23, func(n, _ int) { r.round(t, r.uncut(), cut{sources, redistest.Uncut, n}) })
 	})
 }
 
@@ -324,7 +320,7 @@ func TestBatchIsCutAndServerRefusesConnections(t *testing.T) {
 	inEachLane(t, func(t *testing.T, r *cutFixture) {
 		r.refuses = true
 		commands, replies := bytesOf(r.round(t, r.uncut())[0])
-		eachOffset(commands, 61, func(n, replies int) { r.round(t, cut{len(r.cases), n, replies}) })
+		eachOffset(commands, 101, func(n, replies int) { r.round(t, cut{len(r.cases), n, replies}) })
 		eachOffset(replies, 11, func(n, _ int) { r.round(t, cut{len(r.cases), redistest.Uncut, n}) })
 		if r.lost == 0 {
 			t.Error("no reply was lost")
