@@ -14,7 +14,7 @@ import (
 
 // The command line may set these flags, too: -rapid.checks=1000, or the -rapid.seed of a failure.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"checks": strconv.Itoa(suite.Size(4, 60)), "shrinktime": "10s", "nofailfile": "true"} {
+	for name, value := range map[string]string{"checks": strconv.Itoa(suite.Size(4, 30)), "shrinktime": "10s", "nofailfile": "true"} {
 		if err := flag.Set("rapid."+name, value); err != nil {
 			panic(err)
 		}

@@ -92,7 +92,7 @@ func TestShortPlanHasEachFaultOfAServer(t *testing.T) {
 
 // A command line that executes nothing must not pass for one that found nothing.
 func TestNothingToRunIsAnError(t *testing.T) {
-	for _, line := range []string{"-run nothing-is-called-so", "-short -run nothing-is-called-so", "-short -long", "-count 0", "-on moon", "-validate none.json", "-colour"} {
+	for _, line := range []string{"-run nothing-is-called-so", "-short -run nothing-is-called-so", "-short -long", "-count 0", "-on moon", "-on server,moon", "-validate none.json", "-colour"} {
 		if code := Main(t.Context(), &bytes.Buffer{}, strings.Fields(line)); code != exitUsage {
 			t.Errorf("%s: exit code %d", line, code)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/reqlock/reqlock/tests/faults/internal/fault"
@@ -69,7 +70,7 @@ func Parse(w io.Writer, args []string) (Settings, error) {
 	flags.StringVar(&s.History, "validate", "", "validate the history in this `file` again")
 	flags.DurationVar(&s.For, "for", 8*time.Hour, "how long -long goes on")
 	flags.StringVar(&run, "run", "", "only faults whose names match this `regexp`")
-	flags.StringVar(&on, "on", "", "only on this `deployment`: there are "+fault.DeploymentNames())
+	flags.StringVar(&on, "on", "", "only on these `deployments`, with commas: there are "+fault.DeploymentNames())
 	flags.Uint64Var(&s.Seed, "seed", 0, "the seed of the first run (default a random one); with -count that of all")
 	flags.IntVar(&s.Count, "count", 1, "how often each fault is executed by name: with the -seed, or else with the seeds after a random one")
 	flags.IntVar(&s.Parallel, "parallel", 5, "how many runs are executed at a time; of runs on several servers or with more clients at most two, of runs on a quorum one")
@@ -122,10 +123,12 @@ func (s *Settings) setDeployments(on string) error {
 		s.On = fault.Deployments()
 		return nil
 	}
-	where, err := fault.DeploymentOf(on)
-	s.On = []fault.Deployment{where}
-	if err != nil {
-		return fmt.Errorf("-on: %w", err)
+	for name := range strings.SplitSeq(on, ",") {
+		where, err := fault.DeploymentOf(name)
+		if err != nil {
+			return fmt.Errorf("-on: %w", err)
+		}
+		s.On = append(s.On, where)
 	}
 	return nil
 }
