@@ -1,7 +1,21 @@
+// Package command is one command that go-redis sends for this project, its reply, and the
+// meaning of its error.
+//
+// go-redis repeats a command by itself when a reply is lost. A caller would then be refused by
+// its own lock: the second SET NX finds the key that the first one has set. So each command
+// here forbids go-redis to repeat it. Package pipeline sends it again, at most once.
+//
+// NewFault classifies an error. It also removes the user's name and the arguments of the
+// command from the text: they may be keys and tokens.
+//
+// WAIT counts the replicas that have what its own connection has written. Replicas is the
+// number of replicas that must acknowledge a write, and the time that they have.
 package command
 
 import (
 	"context"
+	"runtime"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -112,3 +126,44 @@ func (c *SetNX) Reply(batchErr error) (any, error) {
 // NilReply is the nil reply of a server. A nil value is not a reply: it is left by a hook
 // of the client that drops errors.
 type NilReply struct{}
+
+// Exec calls a function of go-redis that sends commands and reads their replies. go-redis panics if
+// a reply has lost bytes, so that its length has too many digits. Then the error says that the
+// reply cannot be parsed: see IsTransport. Any other panic is that of a hook of the client, and
+// goes on. A cluster's client reads the replies of a pipeline on goroutines of its own, whose panics
+// nobody else can end.
+func Exec(send func() error) (err error) {
+	defer func() {
+		caught := recover()
+		failure, _ := caught.(runtime.Error)
+		switch {
+		case failure != nil && strings.Contains(failure.Error(), "makeslice"):
+			err = errUnreadable
+		case caught != nil:
+			panic(caught)
+		}
+	}()
+	return send()
+}
+
+// Receive is conn.Receive. go-redis panics if a server, or a proxy before it, sends an array
+// that is no message. Then the error is an *UnexpectedReplyError: see IsTransport.
+func Receive(ctx context.Context, conn *redis.PubSub) (reply any, err error) {
+	defer func() {
+		if recover() != nil {
+			reply, err = nil, UnexpectedReply([]any{})
+		}
+	}()
+	return conn.Receive(ctx)
+}
+
+// InfoFields returns the fields of a reply to INFO, by their names.
+func InfoFields(reply string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(reply) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}

@@ -1,6 +1,7 @@
 package pubsub
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -84,4 +85,57 @@ func (s *Subscriber) Close() {
 		s.sharded.close()
 	}
 	s.shared.close()
+}
+
+// named returns a client whose next connections of a subscription have the name. It shares the pools,
+// the hooks and the limits of rdb, whose own connections keep their names. It is rdb itself if there
+// is no name, or if rdb is a cluster or is wrapped by another type, which may change what Subscribe
+// does.
+//
+// HELLO sets the name, not CLIENT SETNAME: an ACL cannot refuse HELLO to a user. If the server does
+// not know HELLO, or a proxy refuses it, the connection has no name.
+func named(rdb redis.UniversalClient, name string) redis.UniversalClient {
+	client, ok := rdb.(*redis.Client)
+	if name == "" || !ok {
+		return rdb
+	}
+	from := client.Options()
+	clone := client.WithTimeout(from.ReadTimeout) // the only function that copies the options
+	o := clone.Options()
+	o.WriteTimeout = from.WriteTimeout
+	before := o.OnConnect
+	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+		if before != nil {
+			if err := before(ctx, conn); err != nil {
+				return err
+			}
+		}
+		_ = conn.Hello(ctx, o.Protocol, "", "", name).Err()
+		return nil
+	}
+	return clone
+}
+
+// A hintDecoder decodes messages into hints.
+type hintDecoder struct {
+	names   keyspace.Names
+	process string
+	hint    func(key, token string)
+}
+
+// decode calls the hint function if the message is a hint for a known key. keyOf returns
+// the key of a lock's name while the key has a listener. Without a listener, the decoder
+// derives the key from the name, which is impossible if the name contains a digest.
+func (d *hintDecoder) decode(payload string, keyOf func(name string) (key string, ok bool)) {
+	token, name, ok := keyspace.ParseHint(payload, d.process)
+	if !ok {
+		return
+	}
+	key, known := keyOf(name)
+	if !known {
+		key, known = d.names.Key(name)
+	}
+	if known {
+		d.hint(key, token)
+	}
 }

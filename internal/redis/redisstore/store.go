@@ -2,15 +2,20 @@ package redisstore
 
 import (
 	"context"
+	"encoding/hex"
 	"sync/atomic"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reqlock/reqlock/internal/inflight"
+	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
 	"github.com/reqlock/reqlock/internal/redis/pipeline"
 	"github.com/reqlock/reqlock/internal/redis/pubsub"
 	"github.com/reqlock/reqlock/internal/redis/script"
+	"github.com/reqlock/reqlock/internal/redis/topology"
 	"github.com/reqlock/reqlock/internal/store"
 )
 
@@ -52,6 +57,27 @@ type subscriber interface {
 	Mode() any
 	SetName(name string)
 	Close()
+}
+
+// Replicas says how many replicas must have a write before it counts. The zero value means
+// none.
+type Replicas = command.Replicas
+
+// CheckClient returns an error for a client that cannot keep a lock: see
+// topology.CheckClient.
+func CheckClient(rdb redis.UniversalClient) error { return topology.CheckClient(rdb) }
+
+// CheckReplicas returns an error if replicas cannot acknowledge writes of the client: see
+// command.CheckReplicas.
+func CheckReplicas(rdb redis.UniversalClient, replicas Replicas) error {
+	return command.CheckReplicas(rdb, replicas)
+}
+
+// NewProcess returns a new id of a process: a random UUID (RFC 9562, version 4) as 32 hex digits,
+// without hyphens. See New.
+func NewProcess() string {
+	id := uuid.New()
+	return hex.EncodeToString(id[:])
 }
 
 // New returns a Store that sends commands through rdb. All its keys begin with the prefix. It
@@ -118,6 +144,30 @@ func (s *Store) CountRefused(key string) (counted bool) {
 
 // CountUnlocked says that a counted caller runs without the lock: see store.Store.
 func (s *Store) CountUnlocked(key string) { s.pipeline.CountUnlocked(s.names.AppendLock(nil, key)) }
+
+// Watch makes the Store record since when servers have not served any command: see
+// store.Store.
+func (s *Store) Watch() { s.pipeline.Watch(s.probe) }
+
+// Unserved returns since when the master of the key has not served any command, and why: see
+// store.Store.
+func (s *Store) Unserved(key string) (since time.Time, why error) {
+	if s.pipeline.AllServed() {
+		return time.Time{}, nil
+	}
+	since, why = s.pipeline.Unserved(s.names.AppendLock(nil, key))
+	if why != nil {
+		why = command.Sanitize(why)
+	}
+	return since, why
+}
+
+// probe returns a write that changes nothing: it removes a token that no process has from
+// the queue of a lock. A read would not do, because a master that was demoted serves reads.
+func (s *Store) probe(lock []byte) command.Command {
+	queue := string(s.names.AppendCompanion(nil, lock, keyspace.QueueSuffix))
+	return command.New(1, []any{"lrem", queue, 0, ""})
+}
 
 // Listen subscribes this process to hints for the key until stop is called. The keys of a
 // Store share one subscription; in a cluster, the keys of a master do. ready is closed once
