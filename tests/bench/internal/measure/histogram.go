@@ -3,7 +3,9 @@
 package measure
 
 import (
+	"math"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -89,4 +91,14 @@ func middleOf(bucket int) time.Duration {
 	shift := bucket/subBuckets - 1
 	low := time.Duration(bucket-shift*subBuckets) << shift
 	return low + (time.Duration(1)<<shift-1)/2
+}
+
+// Median returns the middle value, the mean of the two middle values if their
+// number is even, and NaN if there are none. It leaves values as they are.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
