@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/gorilla/mux"
 
 	"github.com/reqlock/reqlock/core/locktest"
 	"github.com/reqlock/reqlock/nethttplock"
@@ -31,4 +32,12 @@ func TestChiUseAtTheTopSeesNoPathValue(t *testing.T) {
 	if got := accountRoute.post(t, server, "42", ""); got.status != 400 || !strings.Contains(got.body, `"code":"no_key"`) {
 		t.Errorf("%v", got)
 	}
+}
+
+func TestGorilla(t *testing.T) {
+	t.Parallel()
+	locks := locktest.New(t)
+	accountRoute.checkExclusion(t, http.StatusConflict, func(transfer func(string)) http.Handler {
+		return gorillaRoutes(locks.Locker, transferAt(transfer, func(r *http.Request) string { return mux.Vars(r)["id"] }))
+	})
 }
