@@ -10,6 +10,8 @@ import (
 	"encoding"
 	"fmt"
 	"strings"
+
+	"github.com/reqlock/reqlock/tests/internal/history"
 )
 
 // A Disruption is a period in which something failed: because a fault was injected, or
@@ -112,4 +114,13 @@ type Size struct {
 	// Goroutines is the largest number of goroutines of the process until At.
 	Goroutines int   `json:"goroutines"`
 	At         int64 `json:"at"`
+}
+
+// Save writes the history to a file as JSON.
+func (h *History) Save(path string) error { return history.Save(path, h) }
+
+// Load reads a history that Save has written. A field that History does not have is an error.
+func Load(path string) (*History, error) {
+	h := &History{}
+	return h, history.Load(path, h)
 }

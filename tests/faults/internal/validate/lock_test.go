@@ -86,3 +86,120 @@ func TestSharedLeaseIsGrantedBeforeItsConfirmation(t *testing.T) {
 			"lock 3 k 15-17 =d valid:510 limit:2; release a 40-41; release c 40-41; release d 40-41", "linearizability"},
 	})
 }
+
+func TestHoldersOverlap(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"not notified, and relied on to the end", "lock 1 k 1-3 =a #10; lock 2 k 11-502 =b #11; release b 610-611", "mutual-exclusion"},
+		{"notified when another client held it", "lock 1 k 1-3 =a #10; ended a 505 valid:0; lock 2 k 11-502 =b #11; release b 610-611", "mutual-exclusion"},
+		{"killed when another client held it", "kill 1 505; lock 1 k 1-3 =a #10; lock 2 k 11-502 =b #11; release b 610-611", "mutual-exclusion"},
+		{"paused after another client had it", "pause 1 600-700; lock 1 k 1-3 =a #10; ended a 705 valid:0; lock 2 k 11-502 =b #11; " +
+			"release b 710-711 valid:1000 relied:511", "mutual-exclusion"},
+		{"two attempts at once", "disrupt 1-100; begin 1 p 1-3 =a rerun; begin 2 p 11-502 =b n:2 rerun; commit a 520-521 lost valid:600 answer:x; " +
+			"commit b 530-531 answer:x", "attempts mutual-exclusion"},
+		{"the release was called early, and the lease relied on until later", "disrupt 1-100; lock 1 k 1-3 =a #10; release a 10-50 unavailable relied:30; " +
+			"lock 2 k 11-12 =b #11; release b 60-61", "mutual-exclusion"},
+	})
+}
+
+func TestLeaseEndsLate(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"not, and released late", "disrupt 1-100; lock 1 k 1-3 =a #10; release a 752-800 lost", "lease-end"},
+		{"late, when another process was paused", "pause 2 400-1999; lock 1 k 1-3 =a #10; ended a 2000", "lease-end"},
+		{"late, after the machine was paused", "disrupt 300-400 stalled; lock 1 k 1-3 =a #10; ended a 2000", "lease-end"},
+		{"late", "lock 1 k 1-3 =a #10; ended a 752", "lease-end"},
+	})
+}
+
+func TestStaleHolders(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"its holder goes on", "lose 100-110; lock 1 k 1-3 =a #10; lock 2 k 120-130 =b #20; release b 140-141; release a 797-798 valid:1297", "stale-holder"},
+		{"two permits beside a stale one, for long", "lose 100-200; lock 1 k 1-3 =a valid:5000 limit:2; lock 2 k 300-301 =b valid:5000 limit:2; " +
+			"lock 3 k 302-303 =c valid:5000 limit:2; release a 2000-2001; release b 2000-2001; release c 2000-2001", "stale-holder"},
+		{"a reader beside a stale writer, for long", "lose 100-200; lock 1 k 1-3 =a valid:5000; lock 2 k 300-301 =b valid:5000 shared; release a 2000-2001; " +
+			"release b 2000-2001", "stale-holder"},
+	})
+}
+
+func TestMinimalHoldIsKept(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"granted before", "lock 1 k 1000-1002 =a #10 hold:300; release a 1010-1012; lock 2 k 1005-1249 =b valid:1749 #11; release b 1250-1251", "linearizability min-hold"},
+		{"granted before to its own process", "lock 1 k 1000-1002 =a #10 hold:300; release a 1010-1012; lock 1 k 1005-1020 =b #11; release b 1021-1022", "linearizability min-hold"},
+		{"the holder had waited: its hold begins with the grant", "lock 1 k 1-1002 =a valid:1500 #10 hold:300; release a 1010-1012; " +
+			"lock 2 k 1005-1249 =b valid:1749 #11; release b 1250-1251", "linearizability min-hold"},
+		{"released after that, and refused", "lock 1 k 1000-1002 =a #10 hold:300; release a 1302-1304; try 2 k 2502-2504 busy", "linearizability"},
+	})
+}
+
+func TestFences(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"vanish", "begin 1 p 1-2 =a #10; abort a 3-4; begin 1 p 5-6 =b; abort b 7-8", "fences"},
+		{"fall", "begin 1 p 1-2 =a #10; abort a 3-4; begin 1 p 5-6 =b #9; abort b 7-8", "fences"},
+		{"stay", "begin 1 p 1-2 =a #10; abort a 3-4; begin 1 p 5-6 =b #10; abort b 7-8", "fences"},
+		{"none of a lock that has them", "lock 1 k 1-2 =a #10; release a 3-4; lock 1 k 5-6 =b; release b 7-8", "fences"},
+		{"none of any lock", "run fenced; lock 1 k 1-2 =a; release a 3-4", "fences"},
+		{"fall below a number of long ago", "begin 1 p 1-2 =a #10; abort a 3-4; begin 1 p 5-6 =b #13; abort b 7-8; begin 1 p 9-10 =c #12; abort c 11-12", "fences"},
+		{"of a stale lease that used its block twice", "lose 100-200; begin 1 p 1-2 =a #10; abort a 30-40; begin 1 p 300-310 =b #50; abort b 320-330; " +
+			"begin 1 p 340-350 =c of:a #10; abort c 351-352", "fences"},
+		{"after a loss below those of a stale lease", "lose 100-200; begin 1 p 1-2 =a #10; abort a 30-40; begin 1 p 300-310 =c of:a #11; abort c 311-312; " +
+			"begin 1 p 340-350 =b #11; abort b 370-380", "fences"},
+	})
+}
+
+func TestFencesOfPhases(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"the writer has the number of the readers", "lock 1 k 1-3 =a #10 shared; release a 20-22; lock 3 k 23-32 =w #10; release w 40-41", "fences linearizability"},
+		{"a reader has the number of the writer", "lock 3 k 1-3 =w #10; release w 20-22; lock 1 k 23-25 =a #10 shared; release a 30-31", "fences linearizability"},
+		{"a later reader has a lower number", "lock 1 k 1-3 =a #10 shared; lock 2 k 4-5 =b #9 shared; release a 20-22; release b 30-31", "fences linearizability"},
+		{"readers that overlap have two numbers", "lock 1 k 1-3 =a #10 shared; lock 2 k 4-5 =b #11 shared; release a 20-22; release b 30-31", "linearizability"},
+		{"a reader joins a phase that a lagging replica does not have", "lose 100-200; lock 1 k 120-121 =b #11 shared; release b 130-131; " +
+			"lock 2 k 210-250 =c #10 shared; release c 260-261", "fences"},
+		{"a reader joins a phase after a later one that was not lost", "lose 100-200; lock 1 k 80-85 =a #10 shared; release a 110-111; " +
+			"lock 1 k 120-121 =b #12 shared; release b 130-131; lock 1 k 230-240 =d #11 shared; release d 241-242; lock 2 k 250-255 =c #10 shared; " +
+			"release c 260-261", "fences linearizability"},
+		{"a writer has the number of a phase that a lagging replica still has", "lose 100-200; lock 1 k 80-85 =a #10 shared; release a 110-111; " +
+			"lock 1 k 120-121 =b #11 shared; release b 130-131; lock 2 k 210-250 =w #10; release w 260-261", "fences linearizability"},
+		{"a reader without a number", "lock 1 k 1-3 =a #10 shared; lock 2 k 4-5 =b shared; release a 20-22; release b 30-31", "fences"},
+	})
+}
+
+func TestFencesAtFullSpeed(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"fall", "fast 1 k 1-2 #10; fast 2 k 3-4 #9", "fences"},
+		{"stay", "fast 1 k 1-2 #10; fast 1 k 3-4 #10", "fences"},
+		{"fall below a number of long ago", "fast 1 k 1-2 #10; fast 1 k 3-4 #13; fast 1 k 5-6 #12", "fences"},
+		{"fall in reports that come out of order", "fast 2 k 3-4 #9; fast 1 k 1-2 #10", "fences"},
+		{"of a lock that has none", "fast 1 k 1-2 #0", "fences"},
+		{"of a counter that is ahead of the clock", "ahead", "fences"},
+	})
+}
+
+func TestLostUpdates(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"fenced, lost", "write k v0 fenced; write k v1 fenced; write k v1 fenced; write k v3 fenced", "fenced-updates"},
+		{"fenced, on a version that was not written", "write k v7 fenced", "fenced-updates"},
+		{"fenced, lost after a loss of data", "lose 1-2; write k v0 fenced; write k v1 fenced; write k v1 fenced; write k v3 fenced", "fenced-updates"},
+		{"fenced, lost by careless clients", "run careless; write k v0 fenced; write k v1 fenced; write k v1 fenced; write k v3 fenced", "fenced-updates"},
+		{"unfenced, lost", "write k v0; write k v1; write k v1; write k v3", "unfenced-updates"},
+		{"unfenced, lost during a disruption", "disrupt 1-2; write k v0; write k v1; write k v1; write k v3", "unfenced-updates"},
+		{"unfenced, lost after a loss of data, without a stale lease", "lose 1-2; write k v0; write k v1; write k v1; write k v3", "unfenced-updates"},
+	})
+}
+
+func TestWritesAfterTheLease(t *testing.T) {
+	runCases(t, "disrupt 1-3000; lock 1 k 1000-1001 =a #1; lock 2 k 1600-1601 =b #2; release b 1604-1605; release a 2002-2003 lost; ended a 1500; write k v0 by:2 at:1603 #2 checked:1602", []testCase{
+		{"it was paused, and did not check", "pause 1 1410-1990; write k v0 by:1 at:2000 #1", "unfenced-updates"},
+		{"it was paused before it checked", "pause 1 1100-1390; write k v0 by:1 at:2000 #1 checked:1400", "unfenced-updates"},
+		{"another was paused", "pause 2 1410-1420; write k v0 by:1 at:2000 #1 checked:1400", "unfenced-updates"},
+		{"the machine stalled before", "disrupt 1300-1310 stalled; write k v0 by:1 at:2000 #1 checked:1400", "unfenced-updates"},
+		{"a stale lease of another key", "lose 1100-1110 l; write k v0 by:1 at:2000 #1 checked:1400", "unfenced-updates"},
+		{"a loss before the lease", "lose 900-910; write k v0 by:1 at:2000 #1 checked:1400", "unfenced-updates"},
+		{"a loss after the write", "lose 2100-2110; write k v0 by:1 at:2000 #1 checked:1400", "unfenced-updates"},
+		{"late", "write k v0 by:1 at:2000 #1 checked:1400", "unfenced-updates"},
+	})
+}
+
+func TestSharedReads(t *testing.T) {
+	runCases(t, "", []testCase{
+		{"two versions", "lock 1 k 1-3 =a shared; release a 30-31; read k v7 by:1 at:4; read k v8 by:1 at:20 checked:19", "shared-reads"},
+	})
+}
