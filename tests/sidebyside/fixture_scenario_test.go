@@ -56,7 +56,7 @@ func buildOld(t *testing.T) string {
 		t.Fatal(err)
 	}
 	// With -trimpath, packages that the build cache has are not compiled again in another temporary folder.
-	if text, err := run(here, "go", "test", "-c", "-trimpath", "-ldflags=-s", "-o", binary, "fixture_service_test.go", "old_tree_test.go", "old_lacks_test.go"); err != nil {
+	if text, err := run(here, "go", "test", "-c", "-trimpath", "-ldflags=-s", "-o", binary, "fixture_service_test.go", "old_tree_test.go"); err != nil {
 		t.Fatalf("compile the old tree: %v\n%s", err, text)
 	}
 	return binary

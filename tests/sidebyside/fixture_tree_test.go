@@ -3,8 +3,11 @@ package sidebyside
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
+	"time"
 
+	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/reqlock/reqlock/core"
@@ -32,4 +35,35 @@ func accountOf(ctx context.Context) string {
 func renamed(e core.Event) string {
 	refusal, _ := core.RefusalOf(e.Err)
 	return fmt.Sprintf("idempotent: %t free: %t ending: %d code: %q", e.Idempotent, e.Grant == core.GrantFree, e.Ending, refusal.Code)
+}
+
+// What only this tree has.
+var (
+	sealed = []core.Option{core.WithSealer(sealer())}
+	once   = []core.Option{core.WithoutAnswer()}
+)
+
+func sealer() core.Sealer {
+	sealer, err := core.NewAESSealer("now", map[string][]byte{"now": make([]byte, 32)})
+	if err != nil {
+		panic(err)
+	}
+	return sealer
+}
+
+// detached returns a handler whose work goes on until the test ends it.
+func detached(rdb *redis.Client) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hold := r.Header.Get("X-Hold")
+		work, err := core.Detach(r.Context())
+		if err != nil {
+			nethttplock.WriteError(w, r, err)
+			return
+		}
+		go func() {
+			rdb.BLPop(work.Context(), time.Minute, hold)
+			_ = work.Release(context.WithoutCancel(work.Context()))
+		}()
+		w.WriteHeader(http.StatusAccepted)
+	})
 }
