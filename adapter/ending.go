@@ -2,12 +2,73 @@ package adapter
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/internal/answer"
 	"github.com/reqlock/reqlock/internal/bridge"
 )
+
+// end ends the attempt of a handler that has returned. The answer is sent even if Redis does
+// not store it: the Locker's observer receives that error. cut is the cause if the handler's
+// context had ended before the handler returned. The error is that of Run.
+func (x *Exchange) end(ctx context.Context, cut error) error {
+	given, replayable := x.recorder.result(x.implied)
+	status := x.status(given.Status, true)
+	decision := x.decide(status, true, cut)
+	switch decision {
+	default:
+		x.outer.interrupt()
+		_ = x.attempt.Unknown(ctx, x.unknownCause(status, true, cut))
+	case core.EndAbort:
+		if x.timeout && status == http.StatusServiceUnavailable && !x.recorder.wasEntered() {
+			x.entry.mistakes.warn(timeoutInside{})
+		}
+		_ = x.attempt.Abort(ctx)
+	case core.EndDone:
+		_ = x.attempt.Done(ctx)
+		return nil
+	case core.EndCommit:
+		if !replayable || x.failed || x.bypassed {
+			_ = x.attempt.Done(ctx)
+		} else {
+			_ = bridge.CommitOwned(ctx, x.attempt, answer.Encode(nil, given))
+		}
+		return nil
+	}
+	if x.failed || !x.isCutOff(cut) {
+		return nil // there is an answer, or a middleware outside gives it
+	}
+	return bridge.CutOff(x.attempt, cut, decision == core.EndAbort)
+}
+
+// endAbnormally ends the attempt of a handler that has not returned. It also ends the attempt
+// if Unknown or Stored has panicked.
+func (x *Exchange) endAbnormally(ctx context.Context, returned bool, cut error) {
+	if x.recorder == nil {
+		_ = x.attempt.Abort(ctx) // the outer writer has panicked, before the handler
+		return
+	}
+	x.recorder.close()
+	cause, frees := errDeciderPanicked, false // stay if Unknown or Stored panics now
+	defer func() {
+		if frees {
+			_ = x.attempt.Abort(ctx)
+			return
+		}
+		_ = x.attempt.Unknown(ctx, cause)
+	}()
+	if returned {
+		return
+	}
+	given, _ := x.recorder.result(0)
+	status := x.status(given.Status, false)
+	frees = x.decide(status, false, cut) == core.EndAbort
+	cause = x.unknownCause(status, false, cut)
+}
 
 // decide returns how the attempt ends: EndCommit, EndDone, EndAbort or EndUnknown. status is the
 // status of the answer, and 0 if there is none. returned is false if the handler panicked or
@@ -141,4 +202,44 @@ func (x *Exchange) status(answered int, returned bool) int {
 		return x.implied
 	}
 	return 0
+}
+
+// Causes of an unknown outcome, for core.Attempt.Unknown. They contain nothing from the
+// request, and no text of the program's errors.
+var (
+	errDecidedUnknown  = errors.New("reqlock: the handler decided EndUnknown")
+	errPanicked        = errors.New("reqlock: the handler panicked or ended its goroutine")
+	errContextEnded    = errors.New("reqlock: the handler gave no answer after its context had ended")
+	errRanRefused      = errors.New("reqlock: the request ran, and was refused when it was tried again")
+	errRunsOn          = errors.New("reqlock: the request was answered while it still ran in another goroutine")
+	errResent          = errors.New("reqlock: the proxy has sent the request more than once")
+	errTimedOut        = errors.New("reqlock: a context of the handler had ended")
+	errBrokenBody      = errors.New("reqlock: the body of the request broke off")
+	errNoStatus        = errors.New("reqlock: the handler failed without a status")
+	errDeciderPanicked = errors.New("reqlock: the function of WithUnknown or WithStored panicked")
+)
+
+// unknownCause returns why decide returned EndUnknown. Its arguments are those of decide.
+func (x *Exchange) unknownCause(status int, returned bool, cut error) error {
+	switch {
+	case core.Ending(bridge.Decision(x.attempt)) == core.EndUnknown:
+		return errDecidedUnknown
+	case !returned:
+		return errPanicked
+	case x.isCutOff(cut):
+		return errContextEnded
+	case x.refusedLate:
+		return errRanRefused
+	case x.recorder.runsOn():
+		return errRunsOn
+	case x.body.err() != nil:
+		return errBrokenBody
+	case x.recorder.wasResent():
+		return errResent
+	case x.timedOut, cut != nil:
+		return errTimedOut
+	case status == 0:
+		return errNoStatus
+	}
+	return fmt.Errorf("reqlock: the handler ended with status %d", status)
 }

@@ -1,6 +1,9 @@
 package adapter
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // below returns the error that err wraps, or nil, and whether err wraps several ones.
 func below(err error) (wrapped error, joined bool) {
@@ -33,4 +36,28 @@ func walk(err error, visit func(error) bool) bool {
 		return slices.ContainsFunc(err.Unwrap(), func(one error) bool { return walk(one, visit) })
 	}
 	return false
+}
+
+// endsIn reports whether err is target, or wraps it and no other error beside it.
+func endsIn(err, target error) bool {
+	for err != nil {
+		if same(err, target) {
+			return true
+		}
+		wrapper, wraps := err.(interface{ Unwrap() error })
+		if !wraps {
+			return false
+		}
+		err = wrapper.Unwrap()
+	}
+	return false
+}
+
+// same reports whether two errors are one. Of errors that cannot be compared it compares the
+// types.
+func same(a, b error) bool {
+	if b != nil && !reflect.ValueOf(b).Comparable() { // == would panic
+		return reflect.TypeOf(a) == reflect.TypeOf(b)
+	}
+	return a == b //nolint:errorlint // the same error, not a wrapped one
 }

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"maps"
 	"net/http"
 
 	"github.com/reqlock/reqlock/core"
@@ -46,6 +47,25 @@ type Exchange struct {
 // Replayed reports whether an earlier attempt has an answer. Then the adapter calls Replay,
 // and otherwise Run.
 func (x *Exchange) Replayed() bool { return x.replayed }
+
+// Replay sends the stored answer of an earlier attempt. Its headers replace the headers of w with the same names,
+// and all headers of w that describe an answer. Other headers of w stay: they belong to the
+// new request.
+func (x *Exchange) Replay(w http.ResponseWriter) {
+	defer x.leave(nil)
+	header := w.Header()
+	maps.DeleteFunc(header, func(name string, _ []string) bool { return answer.OfAnswer(name) })
+	maps.Copy(header, x.answer.Header)
+	header.Set("Idempotent-Replayed", "true")
+	if _, replayed := x.answer.Header["Cache-Control"]; !replayed {
+		header.Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(x.answer.Status)
+	if len(x.answer.Body) > 0 {
+		// An error means that the client has disconnected.
+		_, _ = w.Write(x.answer.Body)
+	}
+}
 
 // Run runs the handler of a request on a Recorder, with the context of the attempt. Then it
 // ends the attempt, and sends the recorded answer to w.
@@ -173,61 +193,3 @@ func (x *Exchange) SetSent(status int) { x.bypassed, x.around = true, status }
 // SetTimeoutHandler says that the handler is an http.TimeoutHandler. If its 503 frees the key while the
 // request is in no middleware of reqlock behind it, the observers get one core.Warned event.
 func (x *Exchange) SetTimeoutHandler() { x.timeout = true }
-
-// end ends the attempt of a handler that has returned. The answer is sent even if Redis does
-// not store it: the Locker's observer receives that error. cut is the cause if the handler's
-// context had ended before the handler returned. The error is that of Run.
-func (x *Exchange) end(ctx context.Context, cut error) error {
-	given, replayable := x.recorder.result(x.implied)
-	status := x.status(given.Status, true)
-	decision := x.decide(status, true, cut)
-	switch decision {
-	default:
-		x.outer.interrupt()
-		_ = x.attempt.Unknown(ctx, x.unknownCause(status, true, cut))
-	case core.EndAbort:
-		if x.timeout && status == http.StatusServiceUnavailable && !x.recorder.wasEntered() {
-			x.entry.mistakes.warn(timeoutInside{})
-		}
-		_ = x.attempt.Abort(ctx)
-	case core.EndDone:
-		_ = x.attempt.Done(ctx)
-		return nil
-	case core.EndCommit:
-		if !replayable || x.failed || x.bypassed {
-			_ = x.attempt.Done(ctx)
-		} else {
-			_ = bridge.CommitOwned(ctx, x.attempt, answer.Encode(nil, given))
-		}
-		return nil
-	}
-	if x.failed || !x.isCutOff(cut) {
-		return nil // there is an answer, or a middleware outside gives it
-	}
-	return bridge.CutOff(x.attempt, cut, decision == core.EndAbort)
-}
-
-// endAbnormally ends the attempt of a handler that has not returned. It also ends the attempt
-// if Unknown or Stored has panicked.
-func (x *Exchange) endAbnormally(ctx context.Context, returned bool, cut error) {
-	if x.recorder == nil {
-		_ = x.attempt.Abort(ctx) // the outer writer has panicked, before the handler
-		return
-	}
-	x.recorder.close()
-	cause, frees := errDeciderPanicked, false // stay if Unknown or Stored panics now
-	defer func() {
-		if frees {
-			_ = x.attempt.Abort(ctx)
-			return
-		}
-		_ = x.attempt.Unknown(ctx, cause)
-	}()
-	if returned {
-		return
-	}
-	given, _ := x.recorder.result(0)
-	status := x.status(given.Status, false)
-	frees = x.decide(status, false, cut) == core.EndAbort
-	cause = x.unknownCause(status, false, cut)
-}

@@ -107,3 +107,35 @@ func behind(body, document []byte) (rest []byte, found bool) {
 
 // isClientError reports whether a status is a 4xx.
 func isClientError(status int) bool { return status/100 == http.StatusBadRequest/100 }
+
+// noteReturned records the error that a handler has returned to its framework, and the status that
+// the error asks for, or 0. If the error is a refusal, and nothing is answered yet, the framework
+// answers with the refusal. If the error is another one, the answer is no refusal.
+func (r *Recorder) noteReturned(err error, status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		return
+	}
+	r.otherError = true
+	for i := range r.refusals {
+		refusal := &r.refusals[i]
+		if refusal.err != nil && endsIn(err, refusal.err) && (status == 0 || status == refusal.status) {
+			r.otherError = false
+			if !r.hasAnswer() {
+				r.returned, r.wrapped = refusal, !same(err, refusal.err)
+			}
+		}
+	}
+}
+
+// isReturned reports whether a framework has answered, with the status, for a handler that has
+// returned a refusal. An error handler of the framework may make a success of it.
+func (r *Recorder) isReturned(status int) bool {
+	refusal := r.returned
+	switch {
+	case refusal == nil, r.wrapped && status != refusal.status:
+		return false
+	}
+	return refusal.ends(status) && (status == 0 || status >= http.StatusBadRequest)
+}

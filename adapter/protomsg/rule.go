@@ -144,3 +144,11 @@ func (r Rule[R]) Lines() []Line {
 	}
 	return lines
 }
+
+// Declared is a setting of an adapter, for the middleware of a method whose rules a .proto file
+// declares. Such a middleware ignores core.WithOptionalKey of its Locker, because the rule says
+// whether the key is optional. It does not count as a middleware of a ByMethod in its key either:
+// the rules have warnings of their own, and a ByMethod in a source may have more methods.
+func Declared(n adapter.Name) adapter.Setting[bool] {
+	return adapter.NewSetting[bool](n, "a declared rule", adapter.ForAll)
+}
