@@ -1,6 +1,11 @@
 package keytext
 
-import "strings"
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/reqlock/reqlock/internal/kind"
+)
 
 // Host checks the host of a request, and returns its one form as a key: a name in lower
 // case, without a port and without the dot at its end, or an IP address as IP returns it.
@@ -27,6 +32,20 @@ func Host(host string) (string, error) {
 		return "", errHost
 	}
 	return Text(strings.ToLower(strings.TrimSuffix(name, ".")))
+}
+
+// IP checks the text of an IP address without a port, and returns the one form that an
+// address has as a key: an IPv4 address that is mapped into IPv6 is the IPv4 address. An
+// empty text is kind.ErrNoKey. A text that is no address is kind.ErrInvalidKey.
+func IP(host string) (string, error) {
+	if host == "" {
+		return "", kind.ErrNoKey
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return "", Invalid("not an IP address")
+	}
+	return Text(ip.Unmap().String())
 }
 
 // notInName reports whether a host name cannot contain a character.
