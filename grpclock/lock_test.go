@@ -1,11 +1,15 @@
 package grpclock_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/reqlock/reqlock/core"
+	"github.com/reqlock/reqlock/core/locktest"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
 	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
@@ -51,6 +55,33 @@ func TestRegistrationPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			adaptertest.WantPanic(t, test.register, test.want)
+		})
+	}
+}
+
+// The caller of a lease of an interceptor is the code that made the interceptor.
+func TestCallerIsTheCodeThatMadeTheInterceptor(t *testing.T) {
+	t.Parallel()
+	for name, build := range map[string]func(*core.Locker) grpc.UnaryServerInterceptor{
+		"unary": func(locks *core.Locker) grpc.UnaryServerInterceptor {
+			return grpclock.UnaryServerInterceptor(locks, literal)
+		},
+		"idempotent": func(locks *core.Locker) grpc.UnaryServerInterceptor {
+			return grpclock.IdempotentUnaryServerInterceptor(locks, literal, core.WithoutFingerprint())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locktest.New(t, core.WithCaller(true))
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, _ = build(locks.Locker)(t.Context(), transferOf("42"), &grpc.UnaryServerInfo{FullMethod: "/a/b"}, func(context.Context, any) (any, error) {
+				err := locks.Close(ended)
+				if err == nil || !strings.Contains(err.Error(), ".TestCallerIsTheCodeThatMadeTheInterceptor.func") {
+					t.Errorf("close: %v", err)
+				}
+				return transferOf("42"), nil
+			})
 		})
 	}
 }

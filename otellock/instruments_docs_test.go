@@ -2,6 +2,7 @@ package otellock_test
 
 import (
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/reqlock/reqlock/core"
 	"github.com/reqlock/reqlock/core/locktest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
 	"github.com/reqlock/reqlock/otellock"
 )
 
@@ -75,4 +77,21 @@ func ownAttributes(m metricdata.Metrics) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// TestAlertRules runs the unit tests of the alerts. It needs promtool of Prometheus: where that is
+// not installed the test is skipped, or fails if REQLOCK_REQUIRE_REDIS is set.
+func TestAlertRules(t *testing.T) {
+	t.Parallel()
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		suite.SkipOrFail(t, "%v", err)
+	}
+	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
+		command := exec.CommandContext(t.Context(), promtool, args...)
+		command.Dir = "grafana"
+		if said, err := command.CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, said)
+		}
+	}
 }
