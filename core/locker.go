@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -173,6 +174,23 @@ func (l *Locker) Close(ctx context.Context) error {
 		return fmt.Errorf("reqlock: close: %w", err)
 	}
 	return nil
+}
+
+// OpenCommits are the commits that go on in the background, because Redis did not accept them
+// while their callers waited: see Attempt.Commit.
+type OpenCommits struct {
+	// Count is how many there are.
+	Count int
+	// Bytes is the size of their answers and keys together.
+	Bytes int
+	// Oldest is for how long the oldest one has gone on; 0 if there is none.
+	Oldest time.Duration
+}
+
+// OpenCommits returns the open commits of the Locker and its views. It does no I/O.
+func (l *Locker) OpenCommits() OpenCommits {
+	count, bytes, oldest := l.engine.OpenCommits()
+	return OpenCommits{Count: count, Bytes: int(bytes), Oldest: oldest}
 }
 
 // isNil reports whether the client is nil or a nil pointer.

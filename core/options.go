@@ -186,6 +186,23 @@ func WithRetryAfter(d time.Duration) Option {
 	})
 }
 
+// WithName sets the name of locks in events, such as "payments": that of Named, or the route of an
+// idempotent request, if not set. See Event.Name. It wins over Named, and applies to all keys of a
+// request. It is never part of a key: unlike Named, it can be added and changed at any time, and a
+// stored request stays a stored one.
+//
+// A name consists of letters, digits, "-", "_", "." and "/", and does not begin with a digit. A
+// program should have few names, because metrics have a series for each of them.
+func WithName(name string) Option {
+	return option(func(s *settings) error {
+		if !isName(name) {
+			return fmt.Errorf("reqlock: WithName: %q is no name: use letters, digits, '-', '_', '.' and '/', and do not begin with a digit", name)
+		}
+		s.name = name
+		return nil
+	})
+}
+
 // within refuses a duration below least or above most. The error names the option.
 func within(option string, d, least, most time.Duration) error {
 	if err := checkUnit(option, d, least); err != nil {
@@ -198,4 +215,18 @@ func within(option string, d, least, most time.Duration) error {
 		return fmt.Errorf("reqlock: %s: %v is above %v", option, d, most)
 	}
 	return nil
+}
+
+// leastUnit is the shortest duration that an option accepts, except 0. A shorter one was
+// mostly written without a unit.
+const leastUnit = time.Millisecond
+
+// checkUnit refuses a positive duration below leastUnit. The error names the option, and the
+// shortest duration that it accepts.
+func checkUnit(option string, d, least time.Duration) error {
+	if d <= 0 || d >= leastUnit {
+		return nil
+	}
+	return fmt.Errorf("reqlock: %s: %v is below %v: a number without a unit counts nanoseconds, so write a unit, as in 5*time.Second",
+		option, d, max(least, leastUnit))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/reqlock/reqlock/internal/engine"
 )
@@ -35,6 +36,21 @@ func Done() Resolution { return Resolution{how: done} }
 // Answered says that the request took effect, and what its answer is: later requests with
 // the key get that answer. The adapter of the route makes it.
 func Answered(answer Answer) Resolution { return Resolution{answered, answer} }
+
+// An Answer is the answer to an idempotent request, in the form in which it is stored: see
+// Answered. NewAnswer of nethttplock, for each HTTP framework, and of grpclock make one, under the
+// same filter as for the answer of a handler. The zero Answer is none. An Answer prints its size
+// alone, because its bytes must not get into logs by accident.
+type Answer struct{ bytes string }
+
+// String returns the size of the answer.
+func (a Answer) String() string { return fmt.Sprintf("reqlock.Answer(%d bytes)", len(a.bytes)) }
+
+// GoString returns the same as String, for %#v.
+func (a Answer) GoString() string { return a.String() }
+
+// LogValue returns the same as String, for package slog.
+func (a Answer) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 // Resolve ends the unknown outcome of an idempotent request, as an operator says. Find out
 // what the attempt did, and then:
