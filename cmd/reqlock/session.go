@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -58,4 +63,74 @@ func newSession() session {
 // hasEscapes reports whether a stream may get terminal escapes.
 func (s *session) hasEscapes(stream io.Writer) bool {
 	return s.getenv("NO_COLOR") == "" && s.getenv("TERM") != "dumb" && s.isTerminal(stream)
+}
+
+// confirm asks a person to type the digest of a key before something that may let two handlers act. Without a
+// terminal, only yes is an answer.
+func (c *call) confirm(ctx context.Context, what, question, digest string, yes bool) error {
+	switch {
+	case yes:
+		return nil
+	case !c.isTerminal(c.in):
+		return misuse("%s needs an answer on a terminal, or --yes", what)
+	}
+	fmt.Fprint(c.problems, question)
+	answer, err := typed(ctx, func() (string, error) { return bufio.NewReader(c.in).ReadString('\n') })
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(c.problems)
+		return err
+	case strings.TrimSpace(answer) != digest:
+		return errors.New("not confirmed: nothing was done")
+	}
+	return nil
+}
+
+// typed returns what a function reads, or the error of a context that ends before that.
+func typed[T any](ctx context.Context, read func() (T, error)) (result T, err error) {
+	ended := make(chan struct{})
+	var got T
+	var failed error
+	go func() {
+		defer close(ended)
+		got, failed = read()
+	}()
+	select {
+	case <-ended:
+		return got, failed
+	case <-ctx.Done():
+		return result, ctx.Err()
+	}
+}
+
+// within calls a function with a context that ends after --timeout. On a terminal, it shows how long
+// the call takes.
+func (c *call) within(ctx context.Context, do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	if !c.hasEscapes(c.problems) {
+		return do(ctx)
+	}
+	ended, hasEnded := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(hasEnded)
+		seconds, stop := c.ticks(time.Second)
+		defer stop()
+		for n := 1; ; n++ {
+			select {
+			case <-seconds:
+				fmt.Fprintf(c.problems, "\rlooking through the keys of Redis, %ds ", n)
+			case <-ended:
+				if n > 1 {
+					fmt.Fprint(c.problems, "\r\x1b[K")
+				}
+				return
+			}
+		}
+	}()
+	defer func() {
+		close(ended)
+		<-hasEnded
+	}()
+	return do(ctx)
 }
