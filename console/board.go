@@ -28,6 +28,7 @@ const (
 type board struct {
 	inspector *inspect.Inspector
 	bound     time.Duration // of each list
+	pause     time.Duration // from the end of a scan to the next one, at least
 	scanning  chan struct{} // has a value while a request looks through the keys
 
 	mu      sync.Mutex
@@ -59,7 +60,7 @@ type use struct {
 }
 
 func newBoard(i *inspect.Inspector) *board {
-	return &board{inspector: i, bound: listBound, scanning: make(chan struct{}, 1)}
+	return &board{inspector: i, bound: listBound, pause: leastPause, scanning: make(chan struct{}, 1)}
 }
 
 // A view is what a board shows at a time. lists is nil if no scan has succeeded yet. failed is nil if the
@@ -111,7 +112,7 @@ func (b *board) scan(ctx context.Context) {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.next = now.Add(max(leastPause, pauseFactor*now.Sub(begun)))
+	b.next = now.Add(max(b.pause, pauseFactor*now.Sub(begun)))
 	if b.failed = err; err == nil {
 		b.lists = found
 		b.history.add(found.sample())

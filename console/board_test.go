@@ -49,7 +49,7 @@ func TestViewersShareTheirLists(t *testing.T) {
 	}
 	viewers.Wait()
 	scans := c.scans.Load()
-	if most := 3 * (1 + int32(time.Since(begun)/(2*time.Second))); scans < 3 || scans > most {
+	if most := 3 * (1 + int32(time.Since(begun)/pauseOfSites)); scans < 3 || scans > most {
 		t.Errorf("%d scans for the three lists in %v", scans, time.Since(begun))
 	}
 	suite.Eventually(t, "the lists are made again", func() bool {

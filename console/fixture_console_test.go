@@ -60,6 +60,9 @@ type site struct {
 	changes []core.Event
 }
 
+// pauseOfSites is the pause between two scans of a Console that newSite returns.
+const pauseOfSites = 100 * time.Millisecond
+
 // newSite returns a Console of a Redis. ada may carry out all actions, unless the options say otherwise.
 func newSite(t *testing.T, rdb redis.UniversalClient, opts ...console.Option) *site {
 	t.Helper()
@@ -74,6 +77,7 @@ func newSite(t *testing.T, rdb redis.UniversalClient, opts ...console.Option) *s
 		console.WithActor(func(r *http.Request) string { return r.Header.Get("User") }),
 	}, opts...)
 	s.Console = must(console.New(s.inspector, opts...))(t)
+	console.SetPause(s.Console, pauseOfSites)
 	return s
 }
 
