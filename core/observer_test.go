@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -109,10 +110,17 @@ func TestObserverThatPanicsLeavesNoLock(t *testing.T) {
 	}
 	const second = 100 // added to a kind: the first event of the kind is fine
 	kinds = append(kinds, second+core.Acquired)
+	came := make(map[core.EventKind]bool)
 	for name, enter := range entrances {
-		for way, end := range ways {
-			for _, kind := range kinds {
-				kind, fine := kind%second, int(kind/second)
+		var sent map[core.EventKind]int
+		synctest.Test(t, func(t *testing.T) { sent = testBrokenObserver(t, core.Acquired, math.MaxInt, nil, enter, true) })
+		for _, kind := range kinds {
+			kind, fine := kind%second, int(kind/second)
+			if sent[kind] <= fine {
+				continue // this way to take a lock sends no such event
+			}
+			came[kind] = true
+			for way, end := range ways {
 				t.Run(fmt.Sprintf("%s/%s at %v %d", name, way, kind, fine+1), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) { testBrokenObserver(t, kind, fine, end, enter, way == "panics") })
@@ -120,13 +128,18 @@ func TestObserverThatPanicsLeavesNoLock(t *testing.T) {
 			}
 		}
 	}
+	for _, kind := range kinds {
+		if !came[kind%second] {
+			t.Errorf("no way to take a lock sends the event %v", kind%second)
+		}
+	}
 }
 
 // testBrokenObserver takes a lock twice, the second time by a caller that waits, while an observer
-// is broken at one kind of event, except for the first few events.
+// is broken at one kind of event, except for the first few events. It returns the number of events by kind.
 func testBrokenObserver(
 	t *testing.T, kind core.EventKind, fine int, end func(), enter func(context.Context, *core.Locker) error, wantNoError bool,
-) {
+) (sent map[core.EventKind]int) {
 	t.Helper()
 	events, counts := &recorder{}, &gauges.Gauges{}
 	var received atomic.Int32
@@ -184,4 +197,9 @@ func testBrokenObserver(
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	noError(t, locks.Close(ctx))
+	sent = make(map[core.EventKind]int)
+	for _, event := range events.all() {
+		sent[event.Kind]++
+	}
+	return sent
 }
