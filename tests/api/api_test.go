@@ -59,6 +59,7 @@ func packages(t *testing.T) map[string][]string {
 func fileOf(dir string) string { return filepath.Join(root, "api", path.Base(dir)+".txt") }
 
 func TestTheTextOfTheAPIIsThatOfTheCode(t *testing.T) {
+	t.Parallel()
 	kept, err := filepath.Glob(filepath.Join(root, "api", "*"))
 	if err != nil {
 		t.Fatal(err)

@@ -69,6 +69,7 @@ func optionsOf(t *testing.T, name string) map[string]string {
 
 // Each option has one row, and its default is in the comment of the option.
 func TestConfigurationHasEachOption(t *testing.T) {
+	t.Parallel()
 	comments, rows := make(map[string]map[string]string), make(map[string][]string) // by package
 	for section, packages := range tables {
 		for _, name := range packages {

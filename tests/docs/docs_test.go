@@ -47,6 +47,7 @@ func check(t *testing.T, blocks []docs.Block) []string {
 }
 
 func TestEachBlockCompiles(t *testing.T) {
+	t.Parallel()
 	blocks, err := docs.Pages(root)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +74,7 @@ func TestEachBlockCompiles(t *testing.T) {
 
 // A block with the prelude example is a part of a file that is compiled and tested, apart from its indentation.
 func TestExamplesAreThoseOfTheFiles(t *testing.T) {
+	t.Parallel()
 	blocks, err := docs.Pages(root)
 	if err != nil {
 		t.Fatal(err)

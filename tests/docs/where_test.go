@@ -62,6 +62,7 @@ var valid = map[string]core.Option{
 
 // The table says which functions accept an option of core. Here the functions are asked.
 func TestOptionsAreAllowedWhereTheTableSays(t *testing.T) {
+	t.Parallel()
 	for _, section := range []string{"Locks", "The whole Locker", "Idempotent requests", "HTTP requests"} {
 		for _, row := range rowsOf(t, section) {
 			value, ok := valid[row[1]]

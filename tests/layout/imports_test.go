@@ -113,6 +113,7 @@ func nameOf(imported string) string {
 }
 
 func TestEachPackageImportsWhatItsRowSays(t *testing.T) {
+	t.Parallel()
 	files(t, ".go") // go test keeps a result until a file changes that a test has read itself
 	const format = `{{.ImportPath}};{{join .Imports " "}};{{join .IgnoredGoFiles " "}}`
 	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-f", format, "work")    // all modules of go.work

@@ -17,6 +17,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 
 // The other lists of modules, in .ci/run, the Makefile and GitHub's jobs, come from git ls-files.
 func TestEachModuleIsUpdated(t *testing.T) {
+	t.Parallel()
 	for file, mention := range map[string]string{ // how the file names a module: a bare name may also be that of something else
 		".github/dependabot.yml": `(?m)/%s(,|\]|$)`,
 		"go.work":                `(?m)^\t\./%s$`,
@@ -37,6 +38,7 @@ func TestEachModuleIsUpdated(t *testing.T) {
 // Without suite.Main, a package neither looks for goroutines that its tests leave, nor tells
 // which tests it skips. Modules that do not require the main one cannot call it.
 func TestEachPackageWithTestsCallsSuiteMain(t *testing.T) {
+	t.Parallel()
 	all := files(t, "go.mod")
 	others := slices.DeleteFunc(modules(t), func(dir string) bool { return strings.Contains(all[dir+"/go.mod"], module+" v") })
 	calls := make(map[string]bool) // by the folder of a package
@@ -54,6 +56,7 @@ func TestEachPackageWithTestsCallsSuiteMain(t *testing.T) {
 
 // A step that no job names is never run on GitHub. Exception: the jobs install what the step servers needs.
 func TestEachStepIsPartOfAJob(t *testing.T) {
+	t.Parallel()
 	all, jobs := "", ""
 	for file, text := range map[string]*string{".ci/run": &all, ".github/workflows/ci.yml": &jobs} {
 		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))

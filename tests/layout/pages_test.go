@@ -54,6 +54,7 @@ func targets(page string) (all []string) {
 }
 
 func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
 	tree, pages := os.DirFS(root), files(t, ".md")
 	wrong := targets("`[code](x)` [file](none.md) <img src=\"#none\">") // so the check checks
 	if len(wrong) != 2 || broken(tree, pages, "README.md", wrong[0]) == "" || broken(tree, pages, "README.md", wrong[1]) == "" {
@@ -83,6 +84,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 }
 
 func TestTheIndexLinksEachPageOfDocs(t *testing.T) {
+	t.Parallel()
 	pages := files(t, ".md")
 	linked := targets(pages["docs/README.md"])
 	for name := range pages {
@@ -125,6 +127,7 @@ var spellings = map[string]string{
 }
 
 func TestEachTermHasOneSpelling(t *testing.T) {
+	t.Parallel()
 	scope := regexp.MustCompile(`^(README|docs/[\w-]+)\.md$|^(core|adapter|console|inspect|(nethttp|gin|echo|echov5|fiber|grpc|proto|otel)lock)/\w+\.go$`)
 	texts, code := files(t, ".md"), regexp.MustCompile(`(?m)^\s*(?:[^/\s].*|//)`)
 	for _, term := range ownAnchor.FindAllStringSubmatch(texts["docs/glossary.md"], -1) {

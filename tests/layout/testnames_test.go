@@ -13,6 +13,7 @@ var ofNoFile = regexp.MustCompile(`^(fixture_\w+|example\w*|bench\w*|fuzz\w*|exp
 
 // The tests of x.go are in x_test.go or x_<scenario>_test.go, so a reader finds them.
 func TestEachTestFileNamesTheFileThatItTests(t *testing.T) {
+	t.Parallel()
 	all := files(t, ".go")
 	for name := range all {
 		dir, base := path.Split(name)
@@ -39,6 +40,7 @@ var (
 
 // A row that names a test which was deleted or renamed shows nothing.
 func TestEachFaultNamesTestsThatExist(t *testing.T) {
+	t.Parallel()
 	page, tests := files(t, ".md")["tests/faults/FAULTS.md"], files(t, "_test.go")
 	rows := faultRow.FindAllStringSubmatch(page, -1)
 	if len(rows) < 57 || len(rows) != strings.Count(page, "\n| ")-strings.Count(page, "\n| |") {

@@ -24,6 +24,7 @@ var (
 // The frameworks and clients are those that a module which is released requires. The servers are those of the tests:
 // Redis 7.0 is that of the machines of GitHub.
 func TestSupportedVersionsAreThoseOfTheTests(t *testing.T) {
+	t.Parallel()
 	rows := make(map[string]string)
 	for _, row := range supportedRow.FindAllStringSubmatch(files(t, ".md")["SECURITY.md"], -1) {
 		rows[row[1]] = row[2]
