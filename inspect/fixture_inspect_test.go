@@ -98,7 +98,7 @@ func processOf(lease *core.Lease) string {
 // start starts a server, on which the code under test has the rights.
 func start(t *testing.T) *redistest.Server {
 	t.Helper()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	server.Grant(rights...)
 	return server
 }

@@ -111,7 +111,7 @@ func lines[T any](t testing.TB, r result) (all []T) {
 // start returns a server, a client of it, and an operator of it.
 func start(t testing.TB) (*redistest.Server, redis.UniversalClient, operator) {
 	t.Helper()
-	server := redistest.Start(t)
+	server := redistest.Reuse(t)
 	server.Grant("+scan", "+dbsize", "+getrange", "+hmget", "+strlen", "+exists", "+info")
 	return server, server.Client(t), operator{url: "redis://" + server.Addr()}
 }
