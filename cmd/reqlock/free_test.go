@@ -26,7 +26,7 @@ func holderOf(t *testing.T, o operator, key string) holderView {
 func TestFreeEndsALease(t *testing.T) {
 	t.Parallel()
 	_, rdb, o := start(t)
-	locks := newLocker(t, rdb, core.WithTTL(2*time.Second))
+	locks := newLocker(t, rdb, core.WithTTL(4*time.Second))
 	lease := must(locks.Lock(t.Context(), "account:42"))(t)
 	v := lines[lockView](t, o.run(t, "show", "account:42", "--json"))[0]
 	digest := v.Digest
