@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
@@ -49,6 +50,8 @@ func (l *lane) cycle(b *batch) (more bool) {
 	inTime := b.isInTime(now)
 	for _, s := range b.sends {
 		l.receive(b, s)
+	}
+	for _, s := range slices.Backward(b.sends) { // from the end of the heap, where it is fast
 		if s.call.settled {
 			l.calls.remove(s.call)
 		}
