@@ -31,7 +31,7 @@ var layers = map[string]string{
 	"internal/redis/keyspace":    "store",
 	"internal/redis/script":      "",
 	"internal/redis/topology":    "redis",
-	"internal/redis/command":     "redis topology store",
+	"internal/redis/command":     "redis script topology store",
 	"internal/redis/pipeline":    "redis command topology inflight backoff store",
 	"internal/redis/pubsub":      "redis command keyspace topology inflight backoff",
 	"internal/redis/redisstore":  "redis uuid command keyspace pipeline pubsub script topology inflight store",

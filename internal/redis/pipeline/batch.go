@@ -14,6 +14,7 @@ import (
 type batch struct {
 	sends       []*send
 	cmds        []redis.Cmder
+	joint       command.Joint
 	completions []completion
 	begun       time.Time // before the send: leases count from it
 	abandoned   bool
@@ -32,6 +33,7 @@ func (b *batch) reset() {
 	clear(b.sends)
 	clear(b.cmds)
 	clear(b.completions)
+	b.joint.Clear()
 	b.sends, b.cmds, b.completions = b.sends[:0], b.cmds[:0], b.completions[:0]
 }
 
@@ -51,31 +53,45 @@ func (b *batch) context() context.Context {
 	return context.Background()
 }
 
-// exec sends the first n commands of the batch, and reads their replies.
-func (b *batch) exec(rdb redis.UniversalClient, n int) {
+// exec sends the first n commands of the batch, and reads their replies. joins says that commands may
+// be sent as a Joint.
+func (b *batch) exec(rdb redis.UniversalClient, n int, joins bool) {
 	if n == 0 {
 		return
 	}
-	ctx, sends := b.context(), b.sends[:n]
+	sends := b.sends[:n]
 	for _, s := range sends {
+		if joins && b.joint.Add(s.command) {
+			continue
+		}
 		b.cmds = append(b.cmds, s.command)
 		if c, ok := s.command.(*command.DeleteIfEqual); ok {
 			b.cmds = append(b.cmds, c.Second())
 		}
 	}
-	batchErr := command.Exec(func() error {
-		if len(b.cmds) == 1 {
-			return rdb.Process(ctx, b.cmds[0])
-		}
-		pipe := rdb.Pipeline()
-		_ = pipe.BatchProcess(ctx, b.cmds...) // it sends nothing yet
-		_, err := pipe.Exec(ctx)
-		return err
-	})
+	b.cmds = b.joint.AppendTo(b.cmds)
+	batchErr := b.send(rdb, b.cmds)
+	for next := b.joint.Receive(batchErr); len(next) > 0; {
+		next = b.joint.Receive(b.send(rdb, next))
+	}
 	for _, s := range sends {
 		value, err := s.command.Reply(batchErr)
 		s.reply = Reply{Value: value, Err: err, Sent: b.begun}
 	}
+}
+
+// send sends commands of the batch, and returns the error of all together.
+func (b *batch) send(rdb redis.UniversalClient, cmds []redis.Cmder) error {
+	ctx := b.context()
+	return command.Exec(func() error {
+		if len(cmds) == 1 {
+			return rdb.Process(ctx, cmds[0])
+		}
+		pipe := rdb.Pipeline()
+		_ = pipe.BatchProcess(ctx, cmds...) // it sends nothing yet
+		_, err := pipe.Exec(ctx)
+		return err
+	})
 }
 
 // failUnsent gives an error to the commands of the batch that are not sent: all except the

@@ -93,7 +93,10 @@ func (l *lane) dispatch(b *batch) {
 		l.execAcknowledged(b, n)
 		return
 	}
-	b.exec(l.rdb, n)
+	b.exec(l.rdb, n, l.pipeline.joins.Load())
+	if b.joint.IsRefused {
+		l.pipeline.joins.Store(false)
+	}
 }
 
 // dropSettled moves the sends of a delayed batch that are still needed to its front, and

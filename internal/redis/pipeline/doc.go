@@ -10,6 +10,9 @@
 // take, and neither waits for the records of attempts, which may be 1 MiB long and are
 // sent without a copy. In a cluster each master has lanes of its own: see Pipeline.
 //
+// A single server gets several calls of one script as one command: see command.Joint. A cluster
+// does not, because a script has keys of one slot only.
+//
 // A reply is passed to a function, so no caller has to wait for it. A caller that waits
 // anyhow may run the batch on its own goroutine: see inline.go.
 //

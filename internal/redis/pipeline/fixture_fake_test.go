@@ -183,7 +183,7 @@ func (b *fakeBatch) reply(replies ...any) {
 					first = reply
 				}
 			default:
-				cmd.(*command.Generic).SetVal(reply)
+				cmd.(interface{ SetVal(any) }).SetVal(reply)
 			}
 		}
 		return first

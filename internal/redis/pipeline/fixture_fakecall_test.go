@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reqlock/reqlock/internal/redis/command"
+	"github.com/reqlock/reqlock/internal/redis/script"
 )
 
 // A fakeCall is a call that records what it receives. Its first command is GET with its name,
@@ -15,6 +16,7 @@ type fakeCall struct {
 	fake     *fake
 	name     string
 	fallback bool // a reply "fallback" has GET with "fallback <name>" as its fallback
+	isPart   bool // its first command is a command.Part with its name as its key
 
 	settling chan struct{} // Settle waits for it, unless it is nil
 	settled  chan settlement
@@ -22,6 +24,9 @@ type fakeCall struct {
 	late     chan Reply
 	freed    int
 }
+
+// together is the script of the Joint of fakeCalls.
+var together = &script.Script{Source: "source", SHA: "together"}
 
 // A settlement is the arguments of Settle, and its time since the test began.
 type settlement struct {
@@ -84,6 +89,11 @@ func (f *fake) startInline(c *fakeCall) (recovered <-chan any) {
 func (c *fakeCall) Command(sends int) command.Command {
 	c.sends = sends
 	name := c.name
+	if c.isPart && sends == 1 {
+		part := &command.Part{}
+		part.Reset([]any{"evalsha", "each", 1, name}, together)
+		return part
+	}
 	if sends > 1 {
 		name = "again " + name
 	}

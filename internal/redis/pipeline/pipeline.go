@@ -26,6 +26,7 @@ type Pipeline struct {
 	cluster    topology.Cluster // nil if there is one server
 	work       *inflight.Counter
 	slotsKnown atomic.Bool // the client of the cluster has loaded the slots
+	joins      atomic.Bool // there is one server, which has refused no Joint
 	replicas   command.Replicas
 	width      int // of each lane
 
@@ -54,6 +55,8 @@ func New(rdb redis.UniversalClient, work *inflight.Counter, replicas command.Rep
 	p := &Pipeline{rdb: rdb, work: work, replicas: replicas, width: width, begun: time.Now(), reportOutage: func(store.Outage) {}}
 	p.masters, p.maxMasters = make(map[string]*lanes), minMasters
 	p.cluster, _ = rdb.(topology.Cluster)
+	_, isServer := rdb.(topology.Server)
+	p.joins.Store(isServer)
 	p.init(&p.lanes)
 	return p
 }

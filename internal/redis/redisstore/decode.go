@@ -152,7 +152,7 @@ func decodeHeld(fields []any, wanted int) (waiting int, fence int64, fences int,
 }
 
 // tooBrief is the reply of a script to its brief form if the long form has to follow.
-const tooBrief = int64(-1)
+const tooBrief = command.NotDone
 
 // freedByValkey is the reply of free.lua if the key was freed by a server that has DELIFEQ.
 const freedByValkey = int64(5)

@@ -33,7 +33,8 @@
 // the token if the caller knows no waiter. So is the first ask for a shared lease, and the
 // first vote of a ballot is a take. The long form follows if the reply to the brief one is not
 // enough. A server with DELIFEQ, such as Valkey 9, runs no script for a brief release of a lock:
-// see native.go.
+// see native.go. On other servers, the brief releases that leave together are one call of
+// freemany.lua, which takes the server half of the time: see command.Joint.
 //
 // # Replicas
 //

@@ -54,7 +54,7 @@ type arguments struct {
 
 	// The commands of a brief send.
 	briefSet      command.SetNX
-	briefScript   command.Generic
+	briefScript   command.Part
 	nativeRelease *command.DeleteIfEqual // made when it is needed: a waiter keeps the memory of its operations
 
 	array                                  [18]any
@@ -185,7 +185,11 @@ func (x *operation) Command(sends int) command.Command {
 		return x.nativeRelease
 	}
 	if brief {
-		x.briefScript.Reset(3, x.args[:x.brief])
+		var together *script.Script
+		if x.script == &x.store.scripts.Release {
+			together = &x.store.scripts.FreeMany
+		}
+		x.briefScript.Reset(x.args[:x.brief], together)
 		return &x.briefScript
 	}
 	args := x.args

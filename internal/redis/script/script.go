@@ -17,6 +17,9 @@
 // were none. A script of exclusive leases may hand K to a shared token of the queue as to any
 // other; that token turns K into a marker when it confirms the grant.
 //
+// freemany.lua is the short form of release.lua for several locks. An error about one of them leaves
+// that one unchanged, and the others are freed.
+//
 // rights.lua is no transition: only the key of a Check has it.
 //
 // Models of the waiting queue, the shared leases, the fence, the record, revoked leases and tickets are in
@@ -63,6 +66,8 @@ var (
 	renewSource string
 	//go:embed release.lua
 	releaseSource string
+	//go:embed freemany.lua
+	freeManySource string
 	//go:embed keep.lua
 	keepSource string
 	//go:embed handover.lua
@@ -118,7 +123,7 @@ var (
 
 // Set holds each script with its digest.
 type Set struct {
-	Take, Enqueue, Renew, Release, Keep, Handover, Accept, Begin, Finish, Resolve, Outcome, Revoke, Vote, Withdraw, Rights Script
+	Take, Enqueue, Renew, Release, FreeMany, Keep, Handover, Accept, Begin, Finish, Resolve, Outcome, Revoke, Vote, Withdraw, Rights Script
 
 	// The scripts of shared leases.
 	SharedAsk, SharedRelease, SharedRenew, SharedRenewApart Script
@@ -153,6 +158,7 @@ func New(durable bool) Set {
 		Outcome: newScript(tokenPart, statePart, outcomeSource),
 		Revoke:  newScript(tokenPart, revokeSource),
 
+		FreeMany: newScript(tokenPart, freedByServer, freeManySource),
 		Handover: newScript(tokenPart, handoverSource),
 
 		Vote:     newScript(tokenPart, mode, leasePart, queuePart, voteSource),

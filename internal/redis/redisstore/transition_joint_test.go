@@ -1,0 +1,87 @@
+package redisstore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/store"
+	"github.com/reqlock/reqlock/internal/testkit/redistest"
+	"github.com/reqlock/reqlock/internal/testkit/storetest"
+	"github.com/reqlock/reqlock/internal/testkit/suite"
+)
+
+// Brief releases that leave together are one script, which does what each of them does alone, whatever the
+// other keys have.
+func TestReleasesTogetherDoWhatEachDoesAlone(t *testing.T) {
+	t.Parallel()
+	s, proxy, rdb := behindProxy(t, storetest.LongReads)
+	ctx := t.Context()
+	lockOf := func(key string) string { return string(s.names.AppendLock(nil, key)) }
+	// release puts the value into the key, and a token into its queue if waits says so, and releases the key.
+	// "list" and "text" are values of the wrong type.
+	release := func(key, value, waits string) <-chan string {
+		lock, result := lockOf(key), make(chan string, 1)
+		queue := string(s.names.AppendCompanion(nil, []byte(lock), keyspace.QueueSuffix))
+		rdb.Del(ctx, lock, queue)
+		for name, value := range map[string]string{lock: value, queue: waits} {
+			switch value {
+			case "":
+			case "list", storetest.Bob2:
+				rdb.RPush(ctx, name, value)
+			default:
+				rdb.Set(ctx, name, value, storetest.TTL)
+			}
+		}
+		r := storetest.Request(storetest.Me1)
+		r.Key, r.NoWaiters, r.Bound = key, true, storetest.LongBound
+		s.Store.Release(r.Release(), func(got store.ReleaseResult, err error) {
+			why, _, _ := strings.Cut(fmt.Sprint(err), " ") // without the line of the script
+			result <- fmt.Sprint(got.Status, why, rdb.Exists(ctx, lock).Val())
+		})
+		return result
+	}
+	states := [...]struct{ value, waits string }{
+		{value: storetest.Me1},
+		{value: storetest.Bob1},
+		{},
+		{value: "list"},
+		{value: storetest.Marker},
+		{value: storetest.Me1, waits: storetest.Bob2},
+		{value: "list", waits: storetest.Bob2},
+		{value: storetest.Me1, waits: "text"},
+		{value: storetest.Me1},
+	}
+	for round, isKnown := range []bool{false, true, false} { // the server knows the script
+		var want, got []string
+		for i, state := range states {
+			want = append(want, suite.Receive(t, "a release", release(fmt.Sprint("alone", i), state.value, state.waits)))
+		}
+		rdb.ConfigResetStat(ctx)
+		letGo, seen := proxy.HoldCommand(redistest.Named("EVALSHA"))
+		first := release("first", "", "")
+		suite.Receive(t, "the first release is held", seen)
+		var results []<-chan string
+		for i, state := range states {
+			results = append(results, release(fmt.Sprint("together", i), state.value, state.waits))
+		}
+		letGo()
+		suite.Receive(t, "the first release", first)
+		for _, result := range results {
+			got = append(got, suite.Receive(t, "a release", result))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("round %d: %q, want %q", round, got, want)
+		}
+		if stats := rdb.Info(ctx, "commandstats").Val(); isKnown == strings.Contains(stats, "cmdstat_eval:calls=1,") {
+			t.Errorf("round %d: %s", round, stats)
+		}
+		if isKnown {
+			if err := rdb.ScriptFlush(ctx).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
