@@ -119,6 +119,9 @@ const batchBytes = 1 << 20
 // what made the gap.
 func (l *lane) fill(b *batch) {
 	bytes := 0
+	for _, s := range b.sends { // those from before coalesce
+		bytes += s.call.size
+	}
 	for l.taken < len(l.queue) && len(b.sends) < l.width {
 		s := l.queue[l.taken]
 		bytes += s.call.size
