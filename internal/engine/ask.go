@@ -17,6 +17,7 @@ var errLateGrant = errors.New("the answer came too late to be of use")
 // once, or after a pause. Once the queue has a place in the store's queue, it asks
 // again when a hint arrives, and when its pause ends.
 func (q *queue) ask() {
+	q.unwatch()
 	if !q.isNeeded() {
 		q.goIdle()
 		return
@@ -124,7 +125,12 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 	case err == nil && !r.Join:
 		q.ask() // refused without a place in the store's queue: take one
 	default:
-		q.pause(q.pauses.after(answer, err, r.Join && !q.isListening()))
+		pause := q.pauses.after(answer, err, r.Join && !q.isListening())
+		if q.isSteady(r, answer, err) {
+			q.watch(answer.Remaining)
+		} else {
+			q.pause(pause)
+		}
 	}
 }
 

@@ -58,8 +58,10 @@
 // a shared lease. A process first asks without a place in the store's queue. Once it is refused,
 // it listens for hints, takes a place, and pauses. Exception: if it handed the key to another
 // process within the last second, it takes a place at once. It asks again when a hint arrives,
-// and after about a second in any case, because a hint, its holder or its place may be lost. Only
-// the reply to a request grants the key. A hint never does.
+// and after about a second in any case, because a hint, its holder or its place may be lost.
+// Exception: while the key has the token of one process, the values of many such keys are compared
+// by one command instead: see watch.go. Only the reply to a request grants the key. A hint never
+// does.
 //
 // A lease passes from holder to holder of one process without limit while no other process
 // is known to wait. Otherwise a budget ends after 64 passes or 50 ms. Then one command

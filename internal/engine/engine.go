@@ -39,27 +39,31 @@ type Config struct {
 
 // Engine runs the queues of one process. It is safe for concurrent use.
 type Engine struct {
-	store     store.Store
-	hooks     Hooks
-	process   string
-	bound     time.Duration
-	ballots   bool
-	failFast  time.Duration
-	limits    limits
-	tokens    atomic.Uint64
-	discards  discardSet
-	later     laterSet
-	seed      maphash.Seed
-	shards    [shardCount]shard
-	schedule  schedule
-	renewals  renewalLimiter
-	events    eventQueue
-	work      inflight.Counter // holds, and goroutines of the engine
-	cutOff    inflight.Counter // attempts that Close has cut off, and that have not ended
-	open      openCommits
-	ended     chan struct{} // closed always: the done of a release that has its result at once
-	closing   chan struct{} // closed when Close begins
-	closeOnce sync.Once     // guards close(closing)
+	store    store.Store
+	hooks    Hooks
+	process  string
+	bound    time.Duration
+	ballots  bool
+	failFast time.Duration
+	limits   limits
+	tokens   atomic.Uint64
+	discards discardSet
+	later    laterSet
+	seed     maphash.Seed
+	shards   [shardCount]shard
+	schedule schedule
+	renewals renewalLimiter
+	events   eventQueue
+	work     inflight.Counter // holds, and goroutines of the engine
+	cutOff   inflight.Counter // attempts that Close has cut off, and that have not ended
+	open     openCommits
+	// comparer is the store, or nil if it cannot compare keys. compareRefused is true once the server
+	// has refused that: see watch.go.
+	comparer       store.Comparer
+	compareRefused atomic.Bool
+	ended          chan struct{} // closed always: the done of a release that has its result at once
+	closing        chan struct{} // closed when Close begins
+	closeOnce      sync.Once     // guards close(closing)
 }
 
 // A shard is a part of the queues, and the mutex that guards them with all their leases
@@ -72,6 +76,7 @@ type shard struct {
 	arrivals uint64 // counts the callers
 	// contended has the keys that were handed to other processes, with the times: see noteContended.
 	contended map[string]time.Time
+	watching  watching
 }
 
 // New returns an Engine on the store. It starts no goroutine.
@@ -87,6 +92,9 @@ func New(s store.Store, c Config) *Engine {
 		seed:    maphash.MakeSeed(),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
+	}
+	if comparer, ok := s.(store.Comparer); ok && comparer.CanCompare() {
+		e.comparer = comparer
 	}
 	close(e.ended)
 	for i := range e.shards {

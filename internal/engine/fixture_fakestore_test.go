@@ -31,6 +31,7 @@ type fakeStore struct {
 	inline           bool          // answer inline also when that takes long
 	unserved         time.Time     // the result of Unserved, with errDown
 	refused          int           // calls of CountRefused
+	compared         []int         // how many keys each Compare had
 	hint             func(key, token string)
 	lateGrant        func(key, token string)
 }
@@ -123,6 +124,36 @@ func (s *fakeStore) Renew(r store.RenewRequest, done func(store.Renewal, error))
 func (s *fakeStore) Release(r store.ReleaseRequest, done func(store.ReleaseResult, error)) {
 	got := storetest.OfRelease(r)
 	s.answer(got, func() { done(s.release(got)) })
+}
+
+func (s *fakeStore) CanCompare() bool { return true }
+
+func (s *fakeStore) Compare(seen []store.Seen, _ time.Duration, done func([]int, error)) {
+	go func() {
+		s.mu.Lock()
+		s.compared = append(s.compared, len(seen))
+		s.mu.Unlock()
+		if err := s.before.call("compare", storetest.AnyRequest{}); err != nil {
+			done(nil, err)
+			return
+		}
+		s.mu.Lock()
+		var changed []int
+		for i, each := range seen {
+			if s.live(each.Key).value != each.Holder {
+				changed = append(changed, i)
+			}
+		}
+		s.mu.Unlock()
+		done(changed, nil)
+	}()
+}
+
+// comparisons returns how many keys each Compare had.
+func (s *fakeStore) comparisons() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.compared)
 }
 
 // answer runs f on the goroutine of a caller that allows it, if f is fast.

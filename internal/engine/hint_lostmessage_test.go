@@ -10,7 +10,7 @@ import (
 )
 
 // Each case loses the message that would have woken the waiter. A waiter checks the key
-// after recheckInterval and a quarter for jitter.
+// after recheckInterval and a quarter for jitter, also if its shard compares the key meanwhile.
 func TestWaiterSurvivesLostMessage(t *testing.T) {
 	t.Parallel()
 	const most = recheckInterval + recheckInterval/4
@@ -39,11 +39,13 @@ func TestWaiterSurvivesLostMessage(t *testing.T) {
 			}, true, maxPause,
 		},
 	} {
-		row(t, test.name, func(t *testing.T) {
+		lost := func(t *testing.T, waited time.Duration) {
+			t.Helper()
 			p := newProcesses(2)
 			h := hold(t, p.engines[0], request(0))
 			served := make(chan time.Time, 1)
 			waiting(t, p.engines[1], request(WaitForever), func(*Hold) { served <- time.Now() })
+			sleep(waited)
 			if test.lose(p); !test.frees {
 				release(t, h)
 			}
@@ -55,7 +57,9 @@ func TestWaiterSurvivesLostMessage(t *testing.T) {
 			_, _ = h.Release(t.Context())
 			time.Sleep(time.Minute)
 			p.checkIdle(t)
-		})
+		}
+		row(t, test.name, func(t *testing.T) { lost(t, 0) })
+		row(t, test.name+", after a while", func(t *testing.T) { lost(t, 4*recheckInterval) })
 	}
 }
 

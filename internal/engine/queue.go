@@ -77,6 +77,10 @@ type queueState struct {
 	timer          *time.Timer
 	recheck        bool
 	listenTimedOut bool
+	// watchedHolder is the holder that the last answer named, and watchIndex the place among the
+	// watched queues of the shard, from 1: see watch.go.
+	watchedHolder string
+	watchIndex    int
 	// releasingToken is true while a token that is given up is released. Then the queue
 	// asks.
 	releasingToken bool
@@ -190,7 +194,7 @@ func (q *queue) enterAsking(token string) {
 	q.setAcquiring(true)
 	q.lease, q.rejoin, q.running = nil, "", nil
 	q.token, q.ballot, q.joined, q.unsure = token, "", false, false
-	q.listenTimedOut, q.pauses, q.releasedOrphan = false, pauses{}, ""
+	q.listenTimedOut, q.pauses, q.releasedOrphan, q.watchedHolder = false, pauses{}, "", ""
 }
 
 // setState changes the state, and counts the leases of the list that have a holder.

@@ -32,6 +32,7 @@ type Store struct {
 	acquires pool[acquireOp]
 	renewals pool[renewOp]
 	releases pool[releaseOp]
+	compares pool[compareOp]
 
 	channelPrefix any // an argument of the scripts: see queue.lua
 	subscriber    subscriber
@@ -49,6 +50,7 @@ type Store struct {
 var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Searcher = (*Store)(nil)
+	_ store.Comparer = (*Store)(nil)
 )
 
 // A subscriber receives hints. It is a pubsub.Subscriber, except in tests.

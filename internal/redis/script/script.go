@@ -20,7 +20,8 @@
 // freemany.lua is the short form of release.lua for several locks. An error about one of them leaves
 // that one unchanged, and the others are freed.
 //
-// rights.lua is no transition: only the key of a Check has it.
+// rights.lua is no transition: only the key of a Check has it. compare.lua is none either: it reads
+// the locks of many waiters.
 //
 // Models of the waiting queue, the shared leases, the fence, the record, revoked leases and tickets are in
 // the folder model.
@@ -92,6 +93,8 @@ var (
 	withdrawSource string
 	//go:embed rights.lua
 	rightsSource string
+	//go:embed compare.lua
+	compareSource string
 
 	//go:embed marker.lua
 	markerPart string
@@ -123,7 +126,7 @@ var (
 
 // Set holds each script with its digest.
 type Set struct {
-	Take, Enqueue, Renew, Release, FreeMany, Keep, Handover, Accept, Begin, Finish, Resolve, Outcome, Revoke, Vote, Withdraw, Rights Script
+	Take, Enqueue, Renew, Release, FreeMany, Keep, Handover, Accept, Begin, Finish, Resolve, Outcome, Revoke, Vote, Withdraw, Rights, Compare Script
 
 	// The scripts of shared leases.
 	SharedAsk, SharedRelease, SharedRenew, SharedRenewApart Script
@@ -164,6 +167,7 @@ func New(durable bool) Set {
 		Vote:     newScript(tokenPart, mode, leasePart, queuePart, voteSource),
 		Withdraw: newScript(tokenPart, freedAlways, freePart, mode, leasePart, queuePart, withdrawSource),
 		Rights:   newScript(tokenPart, rightsSource),
+		Compare:  newScript(compareSource),
 
 		SharedAsk: newScript(tokenPart, sharedTakePart, markerPart, clockPart, sharedBesidePart, mode, leasePart, queuePart, fencePart,
 			setIsThird, sharedPart, admitPart, phasePart, sharedAskSource),

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/reqlock/reqlock/internal/store"
+)
+
+// A queue that waits behind the lease of another process asks again only for two reasons: the key
+// has another value, or the store's queue has lost the place. So once two answers in a row have named
+// the same lease, the queue is watched: its shard compares the values of all watched keys once a
+// recheckInterval, many by one command, and wakes the queues whose keys have changed. The queue itself
+// asks when the key would expire, and after watchedPause in any case.
+//
+// A queue is not watched if its next answer could differ although the value is the same. So these ask
+// once a recheckInterval:
+//   - a queue behind a foreign holder: it may be the first in the store's queue now, and polls then
+//   - one for a shared lease, or behind shared leases: the value is that of a marker, and admit.lua
+//     counts on the head's requests
+//   - one with an attempt: the record decides, too
+//   - one that does not listen
+//   - one behind a token of this process, which may be dead: see isOrphan
+
+// watchedPause is how long a watched queue pauses at most. The store keeps its queue for a minute after
+// the last request.
+const watchedPause = 10 * time.Second
+
+// maxCompared is how many keys a command compares at most.
+const maxCompared = 64
+
+// watching are the watched queues of a shard, in any order.
+type watching struct {
+	queues []*queue
+	timer  *time.Timer // compares their keys; nil if no queue is watched
+}
+
+// isSteady reports whether the queue can be watched after this answer, and notes the holder.
+func (q *queue) isSteady(r store.EnqueueRequest, answer store.Answer, err error) bool {
+	last := q.watchedHolder
+	q.watchedHolder = ""
+	if err != nil || answer.Granted || answer.Shared || answer.ForeignHolder || !q.isRoot() || !q.isListening() || r.Attempt != nil ||
+		!q.engine.canCompare() || !q.engine.isOfAnother(answer.Holder) {
+		return false
+	}
+	q.watchedHolder = answer.Holder
+	return answer.Holder == last && answer.Remaining > recheckInterval
+}
+
+// isOfAnother reports whether a value has the form of a token of another process. Process ids have one
+// length.
+func (e *Engine) isOfAnother(value string) bool {
+	process, _, _, ok := store.ParseToken(value)
+	return ok && process != e.process && len(process) == len(e.process)
+}
+
+// canCompare reports whether the store compares keys. It does not once the server has refused that.
+func (e *Engine) canCompare() bool { return e.comparer != nil && !e.compareRefused.Load() }
+
+// watch pauses the queue and makes the shard watch it. remaining is the remaining TTL of the key.
+func (q *queue) watch(remaining time.Duration) {
+	q.pause(min(jitter(watchedPause), remaining+jitter(recheckInterval)-recheckInterval))
+	if q.timer == nil {
+		return // it asks
+	}
+	w := &q.shard.watching
+	w.queues = append(w.queues, q)
+	q.watchIndex = len(w.queues)
+	if w.timer == nil {
+		q.engine.compareLater(q.shard)
+	}
+}
+
+// unwatch undoes watch.
+func (q *queue) unwatch() {
+	if q.watchIndex == 0 {
+		return
+	}
+	w := &q.shard.watching
+	end := len(w.queues) - 1
+	w.queues[end].watchIndex = q.watchIndex
+	w.queues[q.watchIndex-1], w.queues[end] = w.queues[end], nil
+	w.queues, q.watchIndex = w.queues[:end], 0
+	if end > 0 {
+		return
+	}
+	if w.timer.Stop() {
+		q.engine.work.Done()
+	}
+	w.timer = nil
+}
+
+// compareLater sets the timer of a shard. The caller has locked its mutex.
+func (e *Engine) compareLater(s *shard) {
+	e.work.Add()
+	var timer *time.Timer
+	timer = time.AfterFunc(jitter(recheckInterval), func() {
+		defer e.work.Done()
+		s.mu.Lock()
+		if s.watching.timer != timer {
+			s.mu.Unlock()
+			return
+		}
+		seen := make([]store.Seen, len(s.watching.queues))
+		for i, q := range s.watching.queues {
+			seen[i] = store.Seen{Key: q.key, Holder: q.watchedHolder}
+		}
+		e.compareLater(s)
+		s.mu.Unlock()
+		for some := range slices.Chunk(seen, maxCompared) {
+			e.compare(s, some)
+		}
+	})
+	s.watching.timer = timer
+}
+
+// compare wakes the watched queues whose keys do not have their values any more, and all if the store
+// does not answer: each then handles the fault of its own request.
+func (e *Engine) compare(s *shard, seen []store.Seen) {
+	e.work.Add()
+	e.comparer.Compare(seen, e.bound, func(changed []int, err error) {
+		defer e.work.Done()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err == nil {
+			for _, i := range changed {
+				s.wakeWatched(seen[i])
+			}
+			return
+		}
+		if !store.FaultOf(err).Temporary {
+			e.compareRefused.Store(true)
+		}
+		for _, each := range seen {
+			s.wakeWatched(each)
+		}
+	})
+}
+
+// wakeWatched wakes the queue of a key, unless it has asked since.
+func (s *shard) wakeWatched(seen store.Seen) {
+	if q := s.queues[seen.Key]; q != nil && q.watchIndex > 0 && q.watchedHolder == seen.Holder {
+		q.wake()
+	}
+}
