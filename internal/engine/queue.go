@@ -77,9 +77,10 @@ type queueState struct {
 	timer          *time.Timer
 	recheck        bool
 	listenTimedOut bool
-	// watchedHolder is the holder that the last answer named, and watchIndex the place among the
-	// watched queues of the shard, from 1: see watch.go.
+	// watchedHolder is the holder that the last answer named, watchedUntil when a watched queue asks,
+	// and watchIndex its place among the watched queues of the shard, from 1: see watch.go.
 	watchedHolder string
+	watchedUntil  time.Time
 	watchIndex    int
 	// releasingToken is true while a token that is given up is released. Then the queue
 	// asks.

@@ -59,10 +59,12 @@ func (e *Engine) canCompare() bool { return e.comparer != nil && !e.compareRefus
 
 // watch pauses the queue and makes the shard watch it. remaining is the remaining TTL of the key.
 func (q *queue) watch(remaining time.Duration) {
-	q.pause(min(jitter(watchedPause), remaining+jitter(recheckInterval)-recheckInterval))
+	pause := min(jitter(watchedPause), remaining+jitter(recheckInterval)-recheckInterval)
+	q.pause(pause)
 	if q.timer == nil {
 		return // it asks
 	}
+	q.watchedUntil = time.Now().Add(pause)
 	w := &q.shard.watching
 	w.queues = append(w.queues, q)
 	q.watchIndex = len(w.queues)
@@ -101,17 +103,30 @@ func (e *Engine) compareLater(s *shard) {
 			s.mu.Unlock()
 			return
 		}
-		seen := make([]store.Seen, len(s.watching.queues))
-		for i, q := range s.watching.queues {
-			seen[i] = store.Seen{Key: q.key, Holder: q.watchedHolder}
+		seen := s.seen(time.Now().Add(recheckInterval + recheckInterval/4))
+		if s.watching.timer == timer { // otherwise no queue is watched any more
+			e.compareLater(s)
 		}
-		e.compareLater(s)
 		s.mu.Unlock()
 		for some := range slices.Chunk(seen, maxCompared) {
 			e.compare(s, some)
 		}
 	})
 	s.watching.timer = timer
+}
+
+// seen returns the keys to compare. The queues that would ask before the next time ask now instead:
+// requests that are sent together cost less. The caller has locked the shard's mutex.
+func (s *shard) seen(next time.Time) []store.Seen {
+	seen := make([]store.Seen, 0, len(s.watching.queues))
+	for _, q := range slices.Clone(s.watching.queues) {
+		if q.watchedUntil.Before(next) {
+			q.wake()
+		} else {
+			seen = append(seen, store.Seen{Key: q.key, Holder: q.watchedHolder})
+		}
+	}
+	return seen
 }
 
 // compare wakes the watched queues whose keys do not have their values any more, and all if the store

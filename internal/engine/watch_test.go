@@ -56,7 +56,7 @@ func TestWaiterBehindSteadyLeaseAsksSeldom(t *testing.T) {
 			asked := len(p.stores[1].transitions()) - before
 			comparisons := p.stores[1].comparisons()
 			switch {
-			case test.watched && (asked > 10 || len(comparisons) < int(time.Minute/mostLate)):
+			case test.watched && (asked > 10 || asked+len(comparisons) < int(time.Minute/mostLate)):
 				t.Errorf("asked %d times, and compared %d times", asked, len(comparisons))
 			case !test.watched && (asked < int(time.Minute/mostLate) || len(comparisons) > 0):
 				t.Errorf("asked %d times, and compared %d times", asked, len(comparisons))
@@ -70,6 +70,36 @@ func TestWaiterBehindSteadyLeaseAsksSeldom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The queues of a shard whose pauses end one after the other ask together.
+func TestWatchedQueuesAskTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(2)
+		defer sleep(time.Second) // until all have ended
+		r := longer(WaitForever)
+		const keys = 40
+		for i := range keys {
+			for r.Key = fmt.Sprint(i); p.engines[1].shardOf(r.Key) != p.engines[1].shardOf("0"); {
+				r.Key += "x"
+			}
+			h := hold(t, p.engines[0], r)
+			waiting(t, p.engines[1], r, func(*Hold) {})
+			defer release(t, h)
+			sleep(25 * time.Millisecond)
+		}
+		sleep(2 * watchedPause)
+		before := len(p.stores[1].times("enqueue"))
+		sleep(watchedPause + watchedPause/4)
+		asked := p.stores[1].times("enqueue")[before:]
+		together := make(map[time.Time]int)
+		for _, at := range asked {
+			together[at]++
+		}
+		if len(asked) < keys || len(together) > int((watchedPause+watchedPause/4)/recheckInterval)+1 {
+			t.Errorf("%d requests at %d times", len(asked), len(together))
+		}
+	})
 }
 
 // The queue is watched after the second answer in a row that names the same lease.
