@@ -18,6 +18,7 @@ import (
 func TestReleasesTogetherDoWhatEachDoesAlone(t *testing.T) {
 	t.Parallel()
 	s, proxy, rdb := behindProxy(t, storetest.LongReads)
+	s.native.state.Store(unsupported)
 	ctx := t.Context()
 	lockOf := func(key string) string { return string(s.names.AppendLock(nil, key)) }
 	// release puts the value into the key, and a token into its queue if waits says so, and releases the key.
