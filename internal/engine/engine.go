@@ -57,13 +57,10 @@ type Engine struct {
 	work     inflight.Counter // holds, and goroutines of the engine
 	cutOff   inflight.Counter // attempts that Close has cut off, and that have not ended
 	open     openCommits
-	// comparer is the store, or nil if it cannot compare keys. compareRefused is true once the server
-	// has refused that: see watch.go.
-	comparer       store.Comparer
-	compareRefused atomic.Bool
-	ended          chan struct{} // closed always: the done of a release that has its result at once
-	closing        chan struct{} // closed when Close begins
-	closeOnce      sync.Once     // guards close(closing)
+	comparer  store.Comparer // the store, or nil if it cannot compare keys: see watch.go
+	ended     chan struct{}  // closed always: the done of a release that has its result at once
+	closing   chan struct{}  // closed when Close begins
+	closeOnce sync.Once      // guards close(closing)
 }
 
 // A shard is a part of the queues, and the mutex that guards them with all their leases

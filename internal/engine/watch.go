@@ -29,10 +29,15 @@ const watchedPause = 10 * time.Second
 // maxCompared is how many keys a command compares at most.
 const maxCompared = 64
 
+// refusedPause is how long a shard watches no queue after the server has refused to compare keys. It may
+// refuse that for ever, as a proxy does, or until somebody has changed the rights of the user.
+const refusedPause = time.Minute
+
 // watching are the watched queues of a shard, in any order.
 type watching struct {
-	queues []*queue
-	timer  *time.Timer // compares their keys; nil if no queue is watched
+	queues  []*queue
+	timer   *time.Timer // compares their keys; nil if no queue is watched
+	refused time.Time   // when the server last refused that
 }
 
 // isSteady reports whether the queue can be watched after this answer, and notes the holder.
@@ -40,7 +45,7 @@ func (q *queue) isSteady(r store.EnqueueRequest, answer store.Answer, err error)
 	last := q.watchedHolder
 	q.watchedHolder = ""
 	if err != nil || answer.Granted || answer.Shared || answer.ForeignHolder || !q.isRoot() || !q.isListening() || r.Attempt != nil ||
-		!q.engine.canCompare() || !q.engine.isOfAnother(answer.Holder) {
+		!q.canBeCompared() || !q.engine.isOfAnother(answer.Holder) {
 		return false
 	}
 	q.watchedHolder = answer.Holder
@@ -54,8 +59,10 @@ func (e *Engine) isOfAnother(value string) bool {
 	return ok && process != e.process && len(process) == len(e.process)
 }
 
-// canCompare reports whether the store compares keys. It does not once the server has refused that.
-func (e *Engine) canCompare() bool { return e.comparer != nil && !e.compareRefused.Load() }
+// canBeCompared reports whether the store compares keys, and the server has not refused that lately.
+func (q *queue) canBeCompared() bool {
+	return q.engine.comparer != nil && time.Since(q.shard.watching.refused) > refusedPause
+}
 
 // watch pauses the queue and makes the shard watch it. remaining is the remaining TTL of the key.
 func (q *queue) watch(remaining time.Duration) {
@@ -116,11 +123,12 @@ func (e *Engine) compareLater(s *shard) {
 }
 
 // seen returns the keys to compare. The queues that would ask before the next time ask now instead:
-// requests that are sent together cost less. The caller has locked the shard's mutex.
+// requests that are sent together cost less. So do those whose first waiter has left and the next one
+// has an attempt. The caller has locked the shard's mutex.
 func (s *shard) seen(next time.Time) []store.Seen {
 	seen := make([]store.Seen, 0, len(s.watching.queues))
 	for _, q := range slices.Clone(s.watching.queues) {
-		if q.watchedUntil.Before(next) {
+		if q.watchedUntil.Before(next) || q.first != nil && q.first.hold.request.Attempt != nil {
 			q.wake()
 		} else {
 			seen = append(seen, store.Seen{Key: q.key, Holder: q.watchedHolder})
@@ -130,7 +138,8 @@ func (s *shard) seen(next time.Time) []store.Seen {
 }
 
 // compare wakes the watched queues whose keys do not have their values any more, and all if the store
-// does not answer: each then handles the fault of its own request.
+// does not answer: each then handles the fault of its own request. Until that has ended, the fault of the
+// comparison stands for it.
 func (e *Engine) compare(s *shard, seen []store.Seen) {
 	e.work.Add()
 	e.comparer.Compare(seen, e.bound, func(changed []int, err error) {
@@ -139,22 +148,27 @@ func (e *Engine) compare(s *shard, seen []store.Seen) {
 		defer s.mu.Unlock()
 		if err == nil {
 			for _, i := range changed {
-				s.wakeWatched(seen[i])
+				s.wakeWatched(seen[i], nil)
 			}
 			return
 		}
-		if !store.FaultOf(err).Temporary {
-			e.compareRefused.Store(true)
+		fault := store.FaultOf(err)
+		if !fault.Temporary {
+			s.watching.refused, fault = time.Now(), nil
 		}
 		for _, each := range seen {
-			s.wakeWatched(each)
+			s.wakeWatched(each, fault)
 		}
 	})
 }
 
-// wakeWatched wakes the queue of a key, unless it has asked since.
-func (s *shard) wakeWatched(seen store.Seen) {
+// wakeWatched wakes the queue of a key, unless it has asked since. fault is why the key was not compared,
+// if the next request may fail, too.
+func (s *shard) wakeWatched(seen store.Seen, fault *store.Fault) {
 	if q := s.queues[seen.Key]; q != nil && q.watchIndex > 0 && q.watchedHolder == seen.Holder {
+		if fault != nil {
+			q.lastFault = fault
+		}
 		q.wake()
 	}
 }

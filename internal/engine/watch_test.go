@@ -207,7 +207,7 @@ func TestWatchedWaiterTakesItsPlaceAgain(t *testing.T) {
 }
 
 // A watched waiter asks if its key could not be compared. If the server refuses that, the waiters ask
-// once a recheckInterval from then on.
+// once a recheckInterval for a refusedPause.
 func TestWaiterAsksIfItsKeyIsNotCompared(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -235,16 +235,74 @@ func TestWaiterAsksIfItsKeyIsNotCompared(t *testing.T) {
 			if late := time.Since(asked[len(asked)-1]); late > 10*time.Millisecond {
 				t.Errorf("asked %v before the fault", late)
 			}
-			sleep(time.Minute)
+			sleep(refusedPause)
 			if ends := len(s.comparisons()) == 1; ends != test.ends {
 				t.Errorf("%d comparisons", len(s.comparisons()))
 			}
 			if n := len(s.times("enqueue")) - len(asked); test.ends == (n < int(time.Minute/mostLate)) {
 				t.Errorf("asked %d times", n)
 			}
+			if sleep(3 * mostLate); len(s.comparisons()) == 1 {
+				t.Error("the key is never compared again")
+			}
 			release(t, h)
 			sleep(time.Second)
 			p.checkIdle(t)
 		})
 	}
+}
+
+// Redis stops replying. A watched waiter whose wait ends then is refused because of Redis as early as
+// one that asks once a recheckInterval.
+func TestWatchedWaiterNoticesAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(2)
+		const keys, steady = 40, 4*recheckInterval + recheckInterval/2
+		r := request(steady + mostLate + bound)
+		begun := time.Now()
+		refused := make([]<-chan error, keys)
+		for i := range keys {
+			r.Key = fmt.Sprint(i)
+			p.server.set(r.Key, "pX:1", time.Hour)
+			refused[i] = acquiring(t, p.engines[1], r)
+		}
+		sleep(time.Until(begun.Add(steady)))
+		p.stores[1].before.set(func(string, storetest.AnyRequest) error {
+			time.Sleep(bound - time.Millisecond)
+			return errNoCommitReply
+		})
+		for _, refused := range refused {
+			if err := <-refused; reasonOf(t, err) != Unavailable {
+				t.Errorf("refused with %v, want %v", reasonOf(t, err), Unavailable)
+			}
+		}
+		if len(p.stores[1].comparisons()) == 0 {
+			t.Error("was not watched")
+		}
+		p.stores[1].before.set(nil)
+		sleep(time.Minute)
+	})
+}
+
+// A watched waiter leaves, and the next one has an attempt that the record refuses.
+func TestAttemptBehindWatchedWaiterIsDecided(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newProcesses(2)
+		h := hold(t, p.engines[0], request(0))
+		p.server.setRecord("k", fakeRecord{state: 'U', token: "pX:1", fingerprint: []byte("a")})
+		leave := leaving(t, p.engines[1], request(WaitForever))
+		refused := acquiring(t, p.engines[1], attempt("a", WaitForever))
+		sleep(4 * recheckInterval)
+		if len(p.stores[1].comparisons()) == 0 {
+			t.Error("was not watched")
+		}
+		left := time.Now()
+		leave()
+		if err := <-refused; reasonOf(t, err) != Unreplayable || time.Since(left) > mostLate {
+			t.Errorf("refused with %v after %v", reasonOf(t, err), time.Since(left))
+		}
+		release(t, h)
+		sleep(time.Second)
+		p.checkIdle(t)
+	})
 }
