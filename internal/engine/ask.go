@@ -126,7 +126,7 @@ func (q *queue) onAnswer(answer store.Answer, err error) {
 		q.ask() // refused without a place in the store's queue: take one
 	default:
 		pause := q.pauses.after(answer, err, r.Join && !q.isListening())
-		if q.isSteady(r, answer, err) {
+		if q.isSteady(answer, err) {
 			q.watch(answer.Remaining)
 		} else {
 			q.pause(pause)

@@ -39,24 +39,24 @@ type Config struct {
 
 // Engine runs the queues of one process. It is safe for concurrent use.
 type Engine struct {
-	store    store.Store
-	hooks    Hooks
-	process  string
-	bound    time.Duration
-	ballots  bool
-	failFast time.Duration
-	limits   limits
-	tokens   atomic.Uint64
-	discards discardSet
-	later    laterSet
-	seed     maphash.Seed
-	shards   [shardCount]shard
-	schedule schedule
-	renewals renewalLimiter
-	events   eventQueue
-	work     inflight.Counter // holds, and goroutines of the engine
-	cutOff   inflight.Counter // attempts that Close has cut off, and that have not ended
-	open     openCommits
+	store     store.Store
+	hooks     Hooks
+	process   string
+	bound     time.Duration
+	ballots   bool
+	failFast  time.Duration
+	limits    limits
+	tokens    atomic.Uint64
+	discards  discardSet
+	later     laterSet
+	seed      maphash.Seed
+	shards    [shardCount]shard
+	schedule  schedule
+	renewals  renewalLimiter
+	events    eventQueue
+	work      inflight.Counter // holds, and goroutines of the engine
+	cutOff    inflight.Counter // attempts that Close has cut off, and that have not ended
+	open      openCommits
 	comparer  store.Comparer // the store, or nil if it cannot compare keys: see watch.go
 	ended     chan struct{}  // closed always: the done of a release that has its result at once
 	closing   chan struct{}  // closed when Close begins

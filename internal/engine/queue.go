@@ -195,7 +195,7 @@ func (q *queue) enterAsking(token string) {
 	q.setAcquiring(true)
 	q.lease, q.rejoin, q.running = nil, "", nil
 	q.token, q.ballot, q.joined, q.unsure = token, "", false, false
-	q.listenTimedOut, q.pauses, q.releasedOrphan, q.watchedHolder = false, pauses{}, "", ""
+	q.listenTimedOut, q.pauses, q.releasedOrphan = false, pauses{}, ""
 }
 
 // setState changes the state, and counts the leases of the list that have a holder.

@@ -18,9 +18,11 @@ import (
 //   - a queue behind a foreign holder: it may be the first in the store's queue now, and polls then
 //   - one for a shared lease, or behind shared leases: the value is that of a marker, and admit.lua
 //     counts on the head's requests
-//   - one with an attempt: the record decides, too
 //   - one that does not listen
 //   - one behind a token of this process, which may be dead: see isOrphan
+//
+// If the first waiter of a watched queue has an attempt, the record decides, too. So the queue asks instead
+// of each comparison.
 
 // watchedPause is how long a watched queue pauses at most. The store keeps its queue for a minute after
 // the last request.
@@ -41,10 +43,10 @@ type watching struct {
 }
 
 // isSteady reports whether the queue can be watched after this answer, and notes the holder.
-func (q *queue) isSteady(r store.EnqueueRequest, answer store.Answer, err error) bool {
+func (q *queue) isSteady(answer store.Answer, err error) bool {
 	last := q.watchedHolder
 	q.watchedHolder = ""
-	if err != nil || answer.Granted || answer.Shared || answer.ForeignHolder || !q.isRoot() || !q.isListening() || r.Attempt != nil ||
+	if err != nil || answer.Granted || answer.Shared || answer.ForeignHolder || !q.isRoot() || !q.isListening() ||
 		!q.canBeCompared() || !q.engine.isOfAnother(answer.Holder) {
 		return false
 	}
@@ -106,12 +108,8 @@ func (e *Engine) compareLater(s *shard) {
 	timer = time.AfterFunc(jitter(recheckInterval), func() {
 		defer e.work.Done()
 		s.mu.Lock()
-		if s.watching.timer != timer {
-			s.mu.Unlock()
-			return
-		}
 		seen := s.seen(time.Now().Add(recheckInterval + recheckInterval/4))
-		if s.watching.timer == timer { // otherwise no queue is watched any more
+		if s.watching.timer == timer { // otherwise no queue is watched any more, or another timer is set
 			e.compareLater(s)
 		}
 		s.mu.Unlock()
@@ -123,8 +121,7 @@ func (e *Engine) compareLater(s *shard) {
 }
 
 // seen returns the keys to compare. The queues that would ask before the next time ask now instead:
-// requests that are sent together cost less. So do those whose first waiter has left and the next one
-// has an attempt. The caller has locked the shard's mutex.
+// requests that are sent together cost less. The caller has locked the shard's mutex.
 func (s *shard) seen(next time.Time) []store.Seen {
 	seen := make([]store.Seen, 0, len(s.watching.queues))
 	for _, q := range slices.Clone(s.watching.queues) {

@@ -128,10 +128,10 @@ func TestSteadyAnswers(t *testing.T) {
 			q.watchedHolder = ""
 			answer := held
 			test.change(&answer)
-			if q.isSteady(store.EnqueueRequest{}, held, nil) {
+			if q.isSteady(held, nil) {
 				t.Errorf("%s: watched after one answer", name)
 			}
-			if got := q.isSteady(store.EnqueueRequest{}, answer, test.err); got != test.want {
+			if got := q.isSteady(answer, test.err); got != test.want {
 				t.Errorf("%s: %t", name, got)
 			}
 		}
@@ -305,4 +305,35 @@ func TestAttemptBehindWatchedWaiterIsDecided(t *testing.T) {
 		sleep(time.Second)
 		p.checkIdle(t)
 	})
+}
+
+// A queue that is not needed any more is not watched, and Close does not wait for the time of the next
+// comparison.
+func TestIdleShardComparesNothing(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(p *processes, leave func()){
+		"the waiter leaves while its request is in flight": func(p *processes, leave func()) {
+			p.stores[0].after.set(delays(time.Second, "enqueue"))
+			sleep(3 * recheckInterval / 2)
+			leave()
+			sleep(time.Second)
+		},
+		"the key expires after all queues have asked together": func(_ *processes, leave func()) {
+			sleep(4 * recheckInterval)
+			leave()
+		},
+	} {
+		row(t, name, func(t *testing.T) {
+			p := newProcesses(1)
+			p.server.set("k", "pX:1", 3*time.Second)
+			end(p, leaving(t, p.engines[0], request(WaitForever)))
+			s := p.engines[0].shardOf("k")
+			if n := len(s.watching.queues); n != 0 || s.watching.timer != nil {
+				t.Errorf("%d queues are watched, timer %v", n, s.watching.timer)
+			}
+			if s.watching.timer != nil {
+				s.watching.timer.Stop()
+			}
+		})
+	}
 }
