@@ -57,6 +57,14 @@ func IsLost(err error) bool {
 	return IsTransport(err) || strings.HasPrefix(message, "MOVED ") || strings.HasPrefix(message, "ASK ")
 }
 
+// MayBeApplied reports whether a command with this error reply may have been applied: it may be that of a proxy, which
+// has lost the server's reply. The server's own errors have a code, which is ERR only if no other fits.
+func MayBeApplied(err error) bool {
+	message := err.Error()
+	return !errorCode.MatchString(message) ||
+		strings.HasPrefix(message, "ERR ") && !strings.HasPrefix(message, "ERR unknown command") && !isPassing(message)
+}
+
 // NewFault turns the error of a call into a fault. uncertain says that a send of the call
 // may have been applied, or may still be.
 func NewFault(err error, uncertain bool) *store.Fault {

@@ -51,6 +51,22 @@ func TestIsOutage(t *testing.T) {
 	}
 }
 
+func TestMayBeApplied(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"upstream failure":            true, // of a proxy
+		"ERR server connection close": true, // of a proxy
+		"ERR unknown command 'delifeq', with args beginning with: 'k'": false,
+		"ERR max number of clients reached":                            false,
+		"CROSSSLOT Keys in request don't hash to the same slot":        false,
+		"NOSCRIPT No matching script.":                                 false,
+	} {
+		if got := MayBeApplied(storetest.ServerError(text)); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
 // secret is a byte of a stored answer. No fixed text has it.
 const secret = "z"
 

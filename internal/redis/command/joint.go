@@ -50,6 +50,12 @@ func (c *Part) split() (keys, args []any) {
 // NotDone is the reply to a Part for which the script of the Joint has changed nothing.
 const NotDone = int64(-1)
 
+// A RefusedError is the error of a Part whose Joint the server has refused. The Part itself was not sent.
+type RefusedError struct{ error }
+
+// Unwrap returns the error of the Joint.
+func (e *RefusedError) Unwrap() error { return e.error }
+
 // A Joint is one call of a script that does what several Parts do, which takes the server half of the
 // time. Its keys and its arguments are those of the Parts, one after the other. The script replies with a
 // list: the reply to each Part that was done, and then the places of the others, from 1.
@@ -57,21 +63,12 @@ const NotDone = int64(-1)
 // The zero value is empty and ready for use.
 type Joint struct {
 	Generic
-	parts []*Part
-	args  []any
-	step  jointStep
+	parts    []*Part
+	args     []any
+	bySource bool // the server does not know the script
 	// IsRefused reports whether the server refuses Joints, as a proxy for several servers does.
 	IsRefused bool
 }
-
-// A jointStep is what was sent for the Parts.
-type jointStep int
-
-const (
-	bySHA jointStep = iota
-	bySource
-	apart // each Part itself
-)
 
 // Add adds the command if it is a Part for the same script as the others.
 func (j *Joint) Add(c Command) (added bool) {
@@ -87,20 +84,23 @@ func (j *Joint) Add(c Command) (added bool) {
 func (j *Joint) Clear() {
 	clear(j.parts)
 	clear(j.args)
-	*j = Joint{parts: j.parts[:0], args: j.args[:0]}
+	*j = Joint{parts: j.parts[:0], args: j.args[:0], bySource: j.bySource}
 }
 
-// AppendTo adds what is to be sent first for the Parts: the Joint, or a single Part.
+// AppendTo adds what is to be sent for the Parts: the Joint, or a single Part.
 func (j *Joint) AppendTo(cmds []redis.Cmder) []redis.Cmder {
 	switch len(j.parts) {
 	case 0:
 		return cmds
 	case 1:
-		j.step = apart
 		return append(cmds, j.parts[0])
 	}
-	keys := 0
-	j.args = append(j.args[:0], "evalsha", j.parts[0].together.SHA, nil)
+	together, keys := j.parts[0].together, 0
+	if j.bySource {
+		j.args = append(j.args[:0], "eval", together.Source, nil)
+	} else {
+		j.args = append(j.args[:0], "evalsha", together.SHA, nil)
+	}
 	for _, part := range j.parts {
 		own, _ := part.split()
 		j.args, keys = append(j.args, own...), keys+len(own)
@@ -114,55 +114,41 @@ func (j *Joint) AppendTo(cmds []redis.Cmder) []redis.Cmder {
 	return append(cmds, j)
 }
 
-// Receive gives each Part its reply after the commands were sent: batchErr is as in Reply. It returns what
-// is to be sent next for the Parts, which is nothing unless the server has refused the Joint, and so changed
-// nothing: the source of the script, or the Parts themselves.
-func (j *Joint) Receive(batchErr error) (next []redis.Cmder) {
-	if len(j.parts) == 0 {
-		return nil
-	}
-	if j.step == apart {
-		for _, part := range j.parts {
-			part.value, part.err = part.Reply(batchErr)
-			part.joined = true
-		}
-		return nil
+// Receive gives each Part its reply after the commands were sent: batchErr is as in Reply. If the server does not
+// know the script, each Part has that error, as if it had been sent itself, and the next Joint has the source.
+func (j *Joint) Receive(batchErr error) {
+	if len(j.parts) < 2 {
+		return
 	}
 	value, err := j.Reply(batchErr)
+	j.bySource = err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT")
 	switch {
-	case err == nil || IsLost(err):
-		j.share(value, err)
-		return nil
-	case j.step == bySHA && strings.HasPrefix(err.Error(), "NOSCRIPT"):
-		j.step = bySource
-		j.args[0], j.args[1] = "eval", j.parts[0].together.Source
-		j.Reset(firstScriptKey, j.args)
-		return []redis.Cmder{j}
+	case err == nil:
+		j.share(value)
+	case j.bySource || IsLost(err) || IsUnserved(err):
+		j.giveAll(nil, err)
 	default:
-		j.step, j.IsRefused = apart, !isPassing(err.Error())
-		for _, part := range j.parts {
-			next = append(next, part)
-		}
-		return next
+		j.IsRefused = !isPassing(err.Error())
+		j.giveAll(nil, &RefusedError{err})
 	}
 }
 
-// share gives each Part its reply, or the error.
-func (j *Joint) share(value any, err error) {
+// share gives each Part its reply.
+func (j *Joint) share(value any) {
 	list, _ := value.([]any)
-	if err == nil && !j.isReply(list) {
-		err = UnexpectedReply(value)
+	if !j.isReply(list) {
+		j.giveAll(nil, UnexpectedReply(value))
+		return
 	}
+	j.giveAll(list[0], nil)
+	for _, place := range list[1:] {
+		j.parts[place.(int64)-1].value = NotDone
+	}
+}
+
+func (j *Joint) giveAll(value any, err error) {
 	for _, part := range j.parts {
-		part.joined, part.value, part.err = true, nil, err
-		if err == nil {
-			part.value = list[0]
-		}
-	}
-	if err == nil {
-		for _, place := range list[1:] {
-			j.parts[place.(int64)-1].value = NotDone
-		}
+		part.joined, part.value, part.err = true, value, err
 	}
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -30,102 +31,95 @@ func TestJoint(t *testing.T) {
 	const (
 		joined   = "[evalsha sha 4 k1 q1 k2 q2 t1 t2]"
 		bySource = "[eval source 4 k1 q1 k2 q2 t1 t2]"
-		apart    = "[evalsha each 2 k1 q1 t1] [evalsha each 2 k2 q2 t2]"
 	)
-	noScript, crossSlot, loading := serverError("NOSCRIPT No matching script."), serverError("CROSSSLOT Keys in request don't hash"), serverError("LOADING ")
-	unexpected := errors.New("unexpected")
-	type round struct {
-		sent    string
-		replies []any // the last one is given to all commands after it
-	}
 	for name, test := range map[string]struct {
-		rounds    []round
-		want      [2]any
+		reply     any
+		want      [2]string // see textOf
 		isRefused bool
+		then      string // what the next Joint sends; "" is joined
 	}{
-		"both done":              {rounds: []round{{joined, []any{[]any{int64(1)}}}}, want: [2]any{int64(1), int64(1)}},
-		"one not done":           {rounds: []round{{joined, []any{[]any{int64(5), int64(2)}}}}, want: [2]any{int64(5), NotDone}},
-		"none done":              {rounds: []round{{joined, []any{[]any{int64(1), int64(1), int64(2)}}}}, want: [2]any{NotDone, NotDone}},
-		"the script is unknown":  {rounds: []round{{joined, []any{noScript}}, {bySource, []any{[]any{int64(1), int64(1)}}}}, want: [2]any{NotDone, int64(1)}},
-		"lost":                   {rounds: []round{{joined, []any{io.EOF}}}, want: [2]any{io.EOF, io.EOF}},
-		"the source is lost":     {rounds: []round{{joined, []any{noScript}}, {bySource, []any{io.EOF}}}, want: [2]any{io.EOF, io.EOF}},
-		"refused":                {rounds: []round{{joined, []any{crossSlot}}, {apart, []any{int64(1), NotDone}}}, want: [2]any{int64(1), NotDone}, isRefused: true},
-		"the source is refused":  {rounds: []round{{joined, []any{noScript}}, {bySource, []any{noScript}}, {apart, []any{int64(1)}}}, want: [2]any{int64(1), int64(1)}, isRefused: true},
-		"not served":             {rounds: []round{{joined, []any{loading}}, {apart, []any{loading, int64(1)}}}, want: [2]any{loading, int64(1)}},
-		"lost apart":             {rounds: []round{{joined, []any{crossSlot}}, {apart, []any{int64(1), io.EOF}}}, want: [2]any{int64(1), io.EOF}, isRefused: true},
-		"no list":                {rounds: []round{{joined, []any{int64(1)}}}, want: [2]any{unexpected, unexpected}},
-		"a place of no Part":     {rounds: []round{{joined, []any{[]any{int64(1), int64(3)}}}}, want: [2]any{unexpected, unexpected}},
-		"a place before all":     {rounds: []round{{joined, []any{[]any{int64(1), int64(0)}}}}, want: [2]any{unexpected, unexpected}},
-		"a place that is a text": {rounds: []round{{joined, []any{[]any{int64(1), "1"}}}}, want: [2]any{unexpected, unexpected}},
+		"both done":              {reply: []any{int64(1)}, want: [2]string{"1", "1"}},
+		"one not done":           {reply: []any{int64(5), int64(2)}, want: [2]string{"5", "-1"}},
+		"none done":              {reply: []any{int64(1), int64(1), int64(2)}, want: [2]string{"-1", "-1"}},
+		"the script is unknown":  {reply: serverError("NOSCRIPT No"), want: [2]string{"NOSCRIPT No", "NOSCRIPT No"}, then: bySource},
+		"lost":                   {reply: io.EOF, want: [2]string{"EOF", "EOF"}},
+		"not served":             {reply: serverError("LOADING Redis"), want: [2]string{"LOADING Redis", "LOADING Redis"}},
+		"the slot moves":         {reply: serverError("TRYAGAIN Keys"), want: [2]string{"refused: TRYAGAIN Keys", "refused: TRYAGAIN Keys"}},
+		"refused":                {reply: serverError("CROSSSLOT Keys"), want: [2]string{"refused: CROSSSLOT Keys", "refused: CROSSSLOT Keys"}, isRefused: true},
+		"no list":                {reply: int64(1), want: [2]string{"unexpected", "unexpected"}},
+		"a place of no Part":     {reply: []any{int64(1), int64(3)}, want: [2]string{"unexpected", "unexpected"}},
+		"a place before all":     {reply: []any{int64(1), int64(0)}, want: [2]string{"unexpected", "unexpected"}},
+		"a place that is a text": {reply: []any{int64(1), "1"}, want: [2]string{"unexpected", "unexpected"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var j Joint
-			for range 2 { // it is used again
+			// send sends two Parts, and returns their replies.
+			send := func(want string, reply any) (got [2]string) {
+				parts := [2]*Part{newPart(1), newPart(2)}
 				j.Clear()
-				parts := []*Part{newPart(1), newPart(2)}
 				for _, part := range parts {
 					if !j.Add(part) {
 						t.Fatal("not added")
 					}
 				}
-				next := j.AppendTo(nil)
-				for _, r := range test.rounds {
-					next = j.Receive(answer(t, next, r.sent, r.replies))
-				}
-				if len(next) > 0 || j.IsRefused != test.isRefused {
-					t.Errorf("sends %v, refused: %v", next, j.IsRefused)
-				}
+				j.Receive(answer(t, j.AppendTo(nil), want, reply))
 				for i, part := range parts {
-					value, err := part.Reply(io.ErrUnexpectedEOF) // the error of other commands
-					var other *UnexpectedReplyError
-					switch want, _ := test.want[i].(error); {
-					case want == unexpected: //nolint:errorlint // a mark
-						if !errors.As(err, &other) || value != nil {
-							t.Errorf("part %d: %v, %v", i, value, err)
-						}
-					case want != nil:
-						if !errors.Is(err, want) || value != nil {
-							t.Errorf("part %d: %v, %v, want %v", i, value, err, want)
-						}
-					case err != nil || value != test.want[i]:
-						t.Errorf("part %d: %v, %v, want %v", i, value, err, test.want[i])
-					}
+					got[i] = textOf(part.Reply(io.ErrUnexpectedEOF)) // the error of other commands
+				}
+				return got
+			}
+			if got := send(joined, test.reply); got != test.want || j.IsRefused != test.isRefused {
+				t.Errorf("%q, want %q, refused: %v", got, test.want, j.IsRefused)
+			}
+			for _, want := range []string{cmp.Or(test.then, joined), joined} { // the Joint is used again
+				if got := send(want, []any{int64(1), int64(2)}); got != [2]string{"1", "-1"} || j.IsRefused {
+					t.Errorf("then %q, refused: %v", got, j.IsRefused)
 				}
 			}
 		})
 	}
 }
 
-// answer replies to the commands as go-redis does, and returns the error of all together.
-func answer(t *testing.T, cmds []redis.Cmder, want string, replies []any) (batchErr error) {
+// textOf returns the text of a reply.
+func textOf(value any, err error) string {
+	var refused *RefusedError
+	var unexpected *UnexpectedReplyError
+	switch {
+	case err == nil:
+		return fmt.Sprint(value)
+	case value != nil:
+		return "a value and an error"
+	case errors.As(err, &refused):
+		return "refused: " + err.Error()
+	case errors.As(err, &unexpected):
+		return "unexpected"
+	default:
+		return err.Error()
+	}
+}
+
+// answer replies to the only command as go-redis does, and returns the error.
+func answer(t *testing.T, cmds []redis.Cmder, want string, reply any) error {
 	t.Helper()
-	var sent []string
-	for i, cmd := range cmds {
-		sent = append(sent, fmt.Sprint(cmd.Args()))
-		reply := replies[min(i, len(replies)-1)]
-		err, failed := reply.(error)
-		if !failed {
-			cmd.(interface{ SetVal(any) }).SetVal(reply)
-			continue
-		}
-		cmd.SetErr(err)
-		if batchErr == nil {
-			batchErr = err
-		}
+	if got := fmt.Sprint(cmds[0].Args()); len(cmds) != 1 || got != want {
+		t.Errorf("%d commands, the first is %s, want %s", len(cmds), got, want)
 	}
-	if got := fmt.Sprint(sent); got != "["+want+"]" {
-		t.Errorf("sent %s, want %s", got, want)
+	err, failed := reply.(error)
+	if failed {
+		cmds[0].SetErr(err)
+	} else {
+		cmds[0].(interface{ SetVal(any) }).SetVal(reply)
 	}
-	return batchErr
+	return err
 }
 
 // A single Part is sent itself. Other commands, and Parts for another script, are not added.
 func TestJointOfOnePart(t *testing.T) {
 	t.Parallel()
 	var j Joint
-	if next := j.Receive(nil); next != nil || j.AppendTo(nil) != nil {
-		t.Errorf("an empty Joint sends %v", next)
+	if j.Receive(nil); j.AppendTo(nil) != nil {
+		t.Error("an empty Joint sends commands")
 	}
 	part, alone, other := newPart(1), newPart(2), newPart(3)
 	alone.Reset(alone.Args(), nil)
@@ -137,9 +131,7 @@ func TestJointOfOnePart(t *testing.T) {
 	if !slices.Equal(added, []bool{false, false, true, false}) {
 		t.Errorf("added: %v", added)
 	}
-	if next := j.Receive(answer(t, j.AppendTo(nil), "[evalsha each 2 k1 q1 t1]", []any{int64(1)})); len(next) > 0 {
-		t.Errorf("sends %v", next)
-	}
+	j.Receive(answer(t, j.AppendTo(nil), "[evalsha each 2 k1 q1 t1]", int64(1)))
 	if value, err := part.Reply(nil); value != int64(1) || err != nil {
 		t.Errorf("%v, %v", value, err)
 	}

@@ -59,7 +59,7 @@ func (b *batch) exec(rdb redis.UniversalClient, n int, joins bool) {
 	if n == 0 {
 		return
 	}
-	sends := b.sends[:n]
+	ctx, sends := b.context(), b.sends[:n]
 	for _, s := range sends {
 		if joins && b.joint.Add(s.command) {
 			continue
@@ -70,28 +70,20 @@ func (b *batch) exec(rdb redis.UniversalClient, n int, joins bool) {
 		}
 	}
 	b.cmds = b.joint.AppendTo(b.cmds)
-	batchErr := b.send(rdb, b.cmds)
-	for next := b.joint.Receive(batchErr); len(next) > 0; {
-		next = b.joint.Receive(b.send(rdb, next))
-	}
+	batchErr := command.Exec(func() error {
+		if len(b.cmds) == 1 {
+			return rdb.Process(ctx, b.cmds[0])
+		}
+		pipe := rdb.Pipeline()
+		_ = pipe.BatchProcess(ctx, b.cmds...) // it sends nothing yet
+		_, err := pipe.Exec(ctx)
+		return err
+	})
+	b.joint.Receive(batchErr)
 	for _, s := range sends {
 		value, err := s.command.Reply(batchErr)
 		s.reply = Reply{Value: value, Err: err, Sent: b.begun}
 	}
-}
-
-// send sends commands of the batch, and returns the error of all together.
-func (b *batch) send(rdb redis.UniversalClient, cmds []redis.Cmder) error {
-	ctx := b.context()
-	return command.Exec(func() error {
-		if len(cmds) == 1 {
-			return rdb.Process(ctx, cmds[0])
-		}
-		pipe := rdb.Pipeline()
-		_ = pipe.BatchProcess(ctx, cmds...) // it sends nothing yet
-		_, err := pipe.Exec(ctx)
-		return err
-	})
 }
 
 // failUnsent gives an error to the commands of the batch that are not sent: all except the

@@ -47,27 +47,41 @@ func TestPartsAreSentTogether(t *testing.T) {
 	})
 }
 
-// A Joint that a server does not know is sent with its source. If it is refused, the Parts follow, in the same
-// send of the calls, and no more Joints are sent.
-func TestRefusedJointIsSentApart(t *testing.T) {
+// After an error of a Joint that changed nothing, each call goes on by itself, in the same send, and nothing else of
+// the batch waits for it. A server that refuses a Joint gets no more. If the error may be that of a proxy, it is
+// uncertain whether the Joint was applied.
+func TestCallsOfFailedJointGoOnApart(t *testing.T) {
 	t.Parallel()
-	inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
-		one, two := f.newPart("one"), f.newPart("two")
-		partsBehind(f, one, two).reply("ok")
-		f.next(0, "evalsha").reply(storetest.ServerError("NOSCRIPT No matching script."))
-		f.next(0, "eval").reply(storetest.ServerError("CROSSSLOT Keys in request don't hash to the same slot"))
-		f.next(0, "evalsha", "evalsha").reply(int64(1), errRefused)
-		one.wantReply(0, int64(1))
-		two.wantReply(0, errRefused)
-		if one.sends != 1 || two.sends != 1 {
-			t.Errorf("%d and %d sends", one.sends, two.sends)
-		}
-		one, two = f.newPart("one"), f.newPart("two")
-		partsBehind(f, one, two).reply("ok")
-		f.next(0, "evalsha", "evalsha").replyAll(int64(1))
-		one.wantReply(0, int64(1))
-		two.wantReply(0, int64(1))
-	})
+	for name, test := range map[string]struct {
+		reply     storetest.ServerError
+		then      []string // the next two Parts
+		uncertain bool
+	}{
+		"refused":               {reply: "CROSSSLOT Keys in request don't hash to the same slot", then: []string{"evalsha", "evalsha"}},
+		"lost by a proxy":       {reply: "upstream failure", then: []string{"evalsha", "evalsha"}, uncertain: true},
+		"the script is unknown": {reply: "NOSCRIPT No matching script.", then: []string{"eval"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
+				one, other, two := f.newPart("one"), f.call("other", time.Second), f.newPart("two")
+				one.fallback, two.fallback = true, true
+				partsBehind(f, one, other, two).reply("ok")
+				f.next(0, "other", "evalsha").reply("ok", test.reply)
+				apart := f.next(0, "fallback one", "fallback two")
+				other.wantReply(0, "ok")
+				apart.replyAll("apart")
+				for _, c := range []*fakeCall{one, two} {
+					if got := c.wantReply(0, "apart"); got.uncertain != test.uncertain || c.sends != 1 {
+						t.Errorf("%s is uncertain: %v, %d sends", c.name, got.uncertain, c.sends)
+					}
+				}
+				one, two = f.newPart("one"), f.newPart("two")
+				partsBehind(f, one, two).reply("ok")
+				f.next(0, test.then...)
+			})
+		})
+	}
 }
 
 // Each call of a Joint without a reply is sent again by itself. It is uncertain whether the Joint was applied.

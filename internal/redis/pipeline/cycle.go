@@ -128,6 +128,7 @@ func (l *lane) receive(b *batch, s *send) {
 		c.failure = r.Err
 		l.pipeline.reloadSlots()
 	} else if fallback := c.Fallback(s.command, s.reply, c.sendCount); fallback != nil { // part of the same send
+		c.maybeApplied = c.maybeApplied || r.Err != nil && command.MayBeApplied(r.Err)
 		l.enqueue(&send{call: c, command: fallback})
 		return
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -15,7 +16,7 @@ type fakeCall struct {
 	Call
 	fake     *fake
 	name     string
-	fallback bool // a reply "fallback" has GET with "fallback <name>" as its fallback
+	fallback bool // a reply "fallback", or the error of a Joint that changed nothing, has GET with "fallback <name>" as its fallback
 	isPart   bool // its first command is a command.Part with its name as its key
 
 	settling chan struct{} // Settle waits for it, unless it is nil
@@ -101,7 +102,9 @@ func (c *fakeCall) Command(sends int) command.Command {
 }
 
 func (c *fakeCall) Fallback(_ command.Command, got Reply, _ int) command.Command {
-	if !c.fallback || got.Value != "fallback" {
+	var refused *command.RefusedError
+	isUnsent := errors.As(got.Err, &refused) || got.Err != nil && strings.HasPrefix(got.Err.Error(), "NOSCRIPT")
+	if !c.fallback || got.Value != "fallback" && !isUnsent {
 		return nil
 	}
 	return command.New(1, []any{"get", "fallback " + c.name})

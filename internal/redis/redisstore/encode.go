@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -201,13 +202,14 @@ func (x *operation) Command(sends int) command.Command {
 }
 
 // Fallback returns the command to send after a reply that does not answer the request, or
-// nil if there is none. The server has changed nothing before such a reply, except for a native release:
+// nil if there is none. The server has changed nothing before such a reply, except for a native release, and unless
+// command.MayBeApplied says that a proxy may have lost the server's reply:
 //
 //   - NOSCRIPT, after a restart, a failover or SCRIPT FLUSH: the source of the script.
 //   - TRYAGAIN for a renewal, because the slot is moving and not all keys are on one side:
 //     the renewal with the lock as its only key, and the set of a shared lease. If these two
 //     are apart: see renewApart.
-//   - A brief release or shared ask is not enough: the long form.
+//   - A brief release or shared ask is not enough, or was refused as part of a command.Joint: the long form.
 //   - A native release: see afterNative.
 //   - An exclusive token meets shared leases: the script for both kinds.
 //   - A brief SET or shared ask was refused: the long form, if the caller wants the holder,
@@ -229,6 +231,11 @@ func (x *operation) Fallback(sent command.Command, got pipeline.Reply, sends int
 			return x.renewApart(&x.shared, setApart)
 		}
 		return nil
+	}
+	var refused *command.RefusedError
+	if errors.As(got.Err, &refused) {
+		x.brief = 0
+		return x.Command(sends)
 	}
 	args := sent.Args()
 	switch text := got.Err.Error(); {

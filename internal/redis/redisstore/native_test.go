@@ -21,7 +21,7 @@ func TestNativeRelease(t *testing.T) {
 	native, brief := []string{"DELIFEQ"}, []string{"EVALSHA"}
 	for name, test := range map[string]struct {
 		before, want string
-		refusal      string // of DELIFEQ; "-" closes the connection, "late" does after it has deleted the key, and "script" refuses the script
+		refusal      string // of DELIFEQ; "-" closes the connection, "late" does after it has deleted the key, "failed" then replies with the error of a proxy, and "script" refuses the script
 		first, then  []string
 	}{
 		"the key is freed":                    {before: "A1 ttl", want: "freed", first: native, then: native},
@@ -32,6 +32,7 @@ func TestNativeRelease(t *testing.T) {
 		"a proxy refuses":                     {before: "A1 ttl", want: "freed", refusal: "unsupported command 'delifeq'", first: slices.Concat(native, brief), then: brief},
 		"the user may not":                    {before: "A1 ttl", want: "freed", refusal: "NOPERM this user has no permissions", first: slices.Concat(native, brief), then: brief},
 		"the reply is lost":                   {before: "A1 ttl", want: "unsure", refusal: "late", first: slices.Concat(native, brief)},
+		"a proxy loses the reply":             {before: "A1 ttl", want: "unsure", refusal: "failed", first: slices.Concat(native, brief)},
 		"a proxy closes":                      {before: "A1 ttl", want: "freed", refusal: "-", first: slices.Concat(native, brief), then: brief},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +55,9 @@ func TestNativeRelease(t *testing.T) {
 				case test.refusal == "late":
 					embedded.Del(args[0])
 					client.Close()
+				case test.refusal == "failed":
+					embedded.Del(args[0])
+					client.WriteError("upstream failure")
 				case test.refusal == "-":
 					client.Close()
 				case test.refusal != "" && test.refusal != "script":
