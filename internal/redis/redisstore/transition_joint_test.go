@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reqlock/reqlock/internal/redis/command"
 	"github.com/reqlock/reqlock/internal/redis/keyspace"
+	"github.com/reqlock/reqlock/internal/redis/pipeline"
+	"github.com/reqlock/reqlock/internal/redis/script"
 	"github.com/reqlock/reqlock/internal/store"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 	"github.com/reqlock/reqlock/internal/testkit/storetest"
@@ -87,5 +90,44 @@ func TestReleasesTogetherDoWhatEachDoesAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// Only brief releases of exclusive leases join. After the server has refused their script, their long forms follow, which
+// never join: otherwise a slot that moves for long would refuse them again and again.
+func TestRefusedReleasesHaveLongFormsAfterThem(t *testing.T) {
+	t.Parallel()
+	s := &Store{scripts: script.New(false)}
+	var j command.Joint
+	var joined []*operation
+	for i, own := range []*script.Script{&s.scripts.Release, &s.scripts.SharedRelease, &s.scripts.Withdraw, &s.scripts.Release} {
+		x := &operation{store: s, brief: briefRelease, arguments: arguments{script: own, args: []any{"evalsha", own.SHA, 2, "k", "q", "token", "ttl"}}}
+		added := j.Add(x.Command(1))
+		if added {
+			joined = append(joined, x)
+		}
+		if added != (own == &s.scripts.Release) {
+			t.Errorf("script %d joins: %t", i, added)
+		}
+	}
+	j.AppendTo(nil)
+	j.Receive(storetest.ServerError("TRYAGAIN Multiple keys request during rehashing of slot"))
+	for _, x := range joined {
+		_, err := x.briefScript.Reply(nil)
+		if next := x.Fallback(&x.briefScript, pipeline.Reply{Err: err}, 1); next == nil || !slices.Equal(next.Args(), x.args) || j.Add(next) {
+			t.Errorf("after %v: %v", err, next)
+		}
+	}
+}
+
+// On a server that has DELIFEQ, a release together with others says so.
+func TestReleasesTogetherOfferNativeReleases(t *testing.T) {
+	t.Parallel()
+	s, _, rdb := behindProxy(t)
+	source, _ := s.scripts.FreeMany.Source.(string)
+	onValkey := strings.Replace(source, "redis.VALKEY_VERSION_NUM", "0x90000", 1)
+	got, err := rdb.Eval(t.Context(), onValkey, []string{"k", "{k}:q"}, "token").Result()
+	if fmt.Sprint(got) != fmt.Sprint([]int64{freedByValkey, 1}) || err != nil {
+		t.Errorf("%v, %v", got, err)
 	}
 }
