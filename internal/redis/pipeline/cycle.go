@@ -12,20 +12,25 @@ import (
 // batch.
 func (l *lane) run(b *batch) {
 	defer l.work.Done()
-	for more := true; more; {
-		l.coalesce(b)
-		more = l.cycle(b)
+	l.coalesce(b, 2)
+	for l.cycle(b) {
+		l.coalesce(b, manyCommands)
 	}
 }
 
-// coalesce lets other goroutines run first, if the last batch had several commands and the
+// manyCommands is how many commands the last batch must have had if a busy lane is to let other
+// goroutines run before the next one. Where goroutines keep all processors busy, a lane that lets
+// them run waits for milliseconds, which takes longer than smaller batches do.
+const manyCommands = 16
+
+// coalesce lets other goroutines run first, if the last batch had at least so many commands and the
 // batch has room, and adds what they send to the batch. Callers whose replies came together
 // send their next commands together, and without this the first of them would be sent without
 // the others: fewer and larger batches take less CPU time here and of the server. It waits for
 // no other goroutine.
-func (l *lane) coalesce(b *batch) {
+func (l *lane) coalesce(b *batch, least int) {
 	l.mu.Lock()
-	gathers := l.wasShared && len(b.sends) < l.width
+	gathers := l.lastSize >= least && len(b.sends) < l.width
 	l.mu.Unlock()
 	if !gathers {
 		return
@@ -45,7 +50,7 @@ func (l *lane) cycle(b *batch) (more bool) {
 	l.dispatch(b)
 	l.mu.Lock()
 	now := time.Now()
-	l.wasFast, l.wasShared = now.Sub(b.begun) < fastTime, len(b.sends) > 1
+	l.wasFast, l.lastSize = now.Sub(b.begun) < fastTime, len(b.sends)
 	l.noteHealth(b, now)
 	l.noteSuccess(b, now)
 	inTime := b.isInTime(now)

@@ -17,7 +17,7 @@ const fastTime = 5 * time.Millisecond
 // congestionPause the batch may have the calls of others. mayRunInline prepares the batch for
 // it. The caller has locked mu.
 func (l *lane) mayRunInline(b *batch, c *Call) bool {
-	if b == nil || b.sends[0].call != c || !l.canRunInline || !c.offersInline || !l.wasFast || l.wasShared || c.resendAfter < store.InlineTime {
+	if b == nil || b.sends[0].call != c || !l.canRunInline || !c.offersInline || !l.wasFast || l.lastSize > 1 || c.resendAfter < store.InlineTime {
 		return false
 	}
 	c.inline, c.inlineUntil = b, b.begun.Add(store.InlineTime)

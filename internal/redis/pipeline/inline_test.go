@@ -51,7 +51,7 @@ func TestLoneCallerRunsInline(t *testing.T) {
 		"alone on a fast lane":                     nil,
 		"the caller does not offer it":             func(c *fakeCall) { c.offersInline = false },
 		"the last batch was slow":                  func(c *fakeCall) { c.fake.acquires.wasFast = false },
-		"the last batch had several commands":      func(c *fakeCall) { c.fake.acquires.wasShared = true },
+		"the last batch had several commands":      func(c *fakeCall) { c.fake.acquires.lastSize = 2 },
 		"the bound is too short":                   func(c *fakeCall) { c.resendAfter = store.InlineTime - 1 },
 		"the client ignores deadlines of contexts": func(c *fakeCall) { c.fake.acquires.canRunInline = false },
 	} {

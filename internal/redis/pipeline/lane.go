@@ -35,10 +35,10 @@ type lane struct {
 	spare    *batch   // an empty one to use again
 	calls    callHeap // not settled yet
 	congestion
-	wasFast   bool // the last batch took less than fastTime
-	wasShared bool // the last batch had several commands
-	timer     *time.Timer
-	timerAt   time.Time // when the timer fires; zero if it is not set
+	wasFast  bool // the last batch took less than fastTime
+	lastSize int  // commands of the last batch
+	timer    *time.Timer
+	timerAt  time.Time // when the timer fires; zero if it is not set
 }
 
 // do sends a call.

@@ -84,29 +84,30 @@ func sendsOf(calls ...*fakeCall) (sends []*send) {
 	return sends
 }
 
-// After a batch of several commands, the next one takes what other goroutines send meanwhile. A
+// After a batch of so many commands, the next one takes what other goroutines send meanwhile. A
 // lease of it counts from the end of that wait. A full batch does not wait. An abandoned batch
 // takes nothing: if it were lost, the lane would not send the calls again.
 func TestBatchCoalescesAfterSharedBatch(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		shared, abandoned bool
-		width             int
+		lastSize, width int
+		abandoned       bool
 	}{
-		"a lone call":        {false, false, Width},
-		"a shared batch":     {true, false, Width},
-		"a full batch":       {true, false, 1},
-		"an abandoned batch": {true, true, Width},
+		"a lone call":        {1, Width, false},
+		"a small batch":      {2, Width, false},
+		"a shared batch":     {3, Width, false},
+		"a full batch":       {3, 1, false},
+		"an abandoned batch": {3, Width, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, command.Replicas{}, func(t *testing.T, f *fake) {
 				l, begun := &f.acquires, time.Now()
 				b := &batch{sends: sendsOf(f.call("a", time.Second)), begun: begun, abandoned: test.abandoned}
-				l.width, l.wasShared, l.queue = test.width, test.shared, sendsOf(f.call("b", time.Second))
+				l.width, l.lastSize, l.queue = test.width, test.lastSize, sendsOf(f.call("b", time.Second))
 				time.Sleep(ms)
-				l.coalesce(b)
-				coalesces := test.shared && !test.abandoned && test.width > 1
+				l.coalesce(b, 3)
+				coalesces := test.lastSize == 3 && !test.abandoned && test.width > 1
 				if (len(b.sends) == 2) != coalesces || (len(l.queue) == 0) != coalesces || b.begun.Equal(begun) == coalesces {
 					t.Errorf("%d sends, %d in the queue, begun after %v", len(b.sends), len(l.queue), b.begun.Sub(begun))
 				}
