@@ -54,7 +54,8 @@ func TestEachPackageWithTestsCallsSuiteMain(t *testing.T) {
 	}
 }
 
-// A step that no job names is never run on GitHub. Exception: the jobs install what the step servers needs.
+// A step that no job names is never run on GitHub, and one that the last list of .ci/run does not name never without its
+// name. Exception: the jobs install what the step servers needs.
 func TestEachStepIsPartOfAJob(t *testing.T) {
 	t.Parallel()
 	all, jobs := "", ""
@@ -68,12 +69,20 @@ func TestEachStepIsPartOfAJob(t *testing.T) {
 	_, jobs, _ = strings.Cut(jobs, "        steps:\n")
 	jobs, _, _ = strings.Cut(jobs, "        go:")
 	steps := regexp.MustCompile(`(?m)^step (\w+) `).FindAllStringSubmatch(all, -1)
-	if len(steps) == 0 {
+	_, usual, _ := strings.Cut(all, "chosen=(servers")
+	usual, _, _ = strings.Cut(usual, ")\n")
+	if len(steps) == 0 || usual == "" {
 		t.Fatal(".ci/run has no steps")
 	}
 	for _, step := range steps {
-		if step[1] != "servers" && !slices.Contains(strings.Fields(jobs), step[1]) {
+		if step[1] == "servers" {
+			continue
+		}
+		if !slices.Contains(strings.Fields(jobs), step[1]) {
 			t.Errorf(".github/workflows/ci.yml does not name the step %s", step[1])
+		}
+		if !slices.Contains(strings.Fields(strings.ReplaceAll(usual, `"`, " ")), step[1]) {
+			t.Errorf(".ci/run does not run the step %s", step[1])
 		}
 	}
 }
