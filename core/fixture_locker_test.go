@@ -21,7 +21,7 @@ import (
 // machine.
 func newLocker(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Locker {
 	t.Helper()
-	opts = append([]core.Option{core.WithCommandTimeout(2 * time.Second)}, opts...)
+	opts = append([]core.Option{core.WithCommandTimeout(4 * time.Second)}, opts...)
 	locks, err := core.New(rdb, opts...)
 	noError(t, err)
 	t.Cleanup(func() {
