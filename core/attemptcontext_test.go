@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/reqlock/reqlock/core"
@@ -49,27 +50,28 @@ func TestAttemptEndsWithTheLocksOutside(t *testing.T) {
 		"the innermost": "two",
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			locks := locktest.New(t, core.WithTTL(300*time.Millisecond))
-			ctx, cancel := context.WithCancel(t.Context())
-			err := locks.DoAll(ctx, []string{"one", "two"}, func(ctx context.Context) error {
-				attempt, err := locks.Begin(ctx, "key", nil)
-				if err != nil {
-					return err
+			synctest.Test(t, func(t *testing.T) {
+				locks := locktest.New(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				err := locks.DoAll(ctx, []string{"one", "two"}, func(ctx context.Context) error {
+					attempt, err := locks.Begin(ctx, "key", nil)
+					if err != nil {
+						return err
+					}
+					cancel()
+					inside := attempt.Lease().Context()
+					if inside.Err() != nil {
+						t.Errorf("the caller's context has ended, and so has the attempt's: %v", context.Cause(inside))
+					}
+					locks.Expire(lost)
+					<-inside.Done()
+					wantError(t, context.Cause(inside), core.ErrLost)
+					return attempt.Abort(t.Context())
+				})
+				if !errors.Is(err, core.ErrLost) {
+					t.Errorf("DoAll: %v", err)
 				}
-				cancel()
-				inside := attempt.Lease().Context()
-				if inside.Err() != nil {
-					t.Errorf("the caller's context has ended, and so has the attempt's: %v", context.Cause(inside))
-				}
-				locks.Expire(lost)
-				<-inside.Done()
-				wantError(t, context.Cause(inside), core.ErrLost)
-				return attempt.Abort(t.Context())
 			})
-			if !errors.Is(err, core.ErrLost) {
-				t.Errorf("DoAll: %v", err)
-			}
 		})
 	}
 }
@@ -77,46 +79,48 @@ func TestAttemptEndsWithTheLocksOutside(t *testing.T) {
 // An attempt counts as one without a client from the end of its caller's context to its own end.
 func TestAttemptsWithoutClient(t *testing.T) {
 	t.Parallel()
-	locks := locktest.New(t)
-	want := func(n int, when string) {
-		t.Helper()
-		if got := locks.AttemptsWithoutClient(); got != n {
-			t.Errorf("%s: %d, want %d", when, got, n)
+	synctest.Test(t, func(t *testing.T) {
+		locks := locktest.New(t)
+		want := func(n int, when string) {
+			t.Helper()
+			if got := locks.AttemptsWithoutClient(); got != n {
+				t.Errorf("%s: %d, want %d", when, got, n)
+			}
 		}
-	}
-	type caller struct {
-		cancel  context.CancelFunc
-		attempt *core.Attempt
-	}
-	begin := func(l *core.Locker, from context.Context, key string) caller {
-		t.Helper()
-		ctx, cancel := context.WithCancel(from)
-		attempt, err := l.Begin(ctx, key, nil)
+		type caller struct {
+			cancel  context.CancelFunc
+			attempt *core.Attempt
+		}
+		begin := func(l *core.Locker, from context.Context, key string) caller {
+			t.Helper()
+			ctx, cancel := context.WithCancel(from)
+			attempt, err := l.Begin(ctx, key, nil)
+			noError(t, err)
+			return caller{cancel, attempt}
+		}
+		outer, err := locks.Lock(t.Context(), "outer")
 		noError(t, err)
-		return caller{cancel, attempt}
-	}
-	outer, err := locks.With(core.WithTTL(300*time.Millisecond)).Lock(t.Context(), "outer")
-	noError(t, err)
-	one := begin(locks.Locker, t.Context(), "one")
-	inside := begin(locks.Locker, one.attempt.Lease().Context(), "inside")
-	cancelled := begin(locks.With(core.WithClientCancel(true)), t.Context(), "two")
-	under := begin(locks.Locker, outer.Context(), "three")
-	plain, cancel := context.WithCancel(t.Context())
-	noError(t, errorOf(locks.Lock(plain, "plain")))
-	cancel()
-	want(0, "all clients wait, but for that of a plain lock")
-	one.cancel()
-	want(1, "one has left")
-	cancelled.cancel()
-	want(2, "a client that cancels its handler has left, too")
-	locks.Expire("outer")
-	<-under.attempt.Lease().Context().Done()
-	want(2, "a lock outside is lost")
-	for _, c := range []caller{inside, one, cancelled, under} {
-		noError(t, c.attempt.Abort(t.Context()))
-		c.cancel()
-	}
-	want(0, "all have ended")
+		one := begin(locks.Locker, t.Context(), "one")
+		inside := begin(locks.Locker, one.attempt.Lease().Context(), "inside")
+		cancelled := begin(locks.With(core.WithClientCancel(true)), t.Context(), "two")
+		under := begin(locks.Locker, outer.Context(), "three")
+		plain, cancel := context.WithCancel(t.Context())
+		noError(t, errorOf(locks.Lock(plain, "plain")))
+		cancel()
+		want(0, "all clients wait, but for that of a plain lock")
+		one.cancel()
+		want(1, "one has left")
+		cancelled.cancel()
+		want(2, "a client that cancels its handler has left, too")
+		locks.Expire("outer")
+		<-under.attempt.Lease().Context().Done()
+		want(2, "a lock outside is lost")
+		for _, c := range []caller{inside, one, cancelled, under} {
+			noError(t, c.attempt.Abort(t.Context()))
+			c.cancel()
+		}
+		want(0, "all have ended")
+	})
 }
 
 // A caller that has detached its context from a lock, as for work that outlives the lock, begins
