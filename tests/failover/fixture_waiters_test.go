@@ -121,10 +121,12 @@ func (h *handOffs) wait(n int) {
 }
 
 // awaitQueue returns when one process is in the queue. If Redis has lost the queue, the
-// waiter restores it at its next check.
+// waiter restores it at its next check. A lease that the old master has granted before it learned of the
+// new one is lost: then both processes have been served, and nobody waits before the next hand-off.
 func (h *handOffs) awaitQueue() {
 	suite.Eventually(h.t, "one of two processes is in the queue", func() bool {
-		return h.observer.LLen(context.Background(), "{"+prefix+h.key+"}:q").Val() == 1
+		bothServed := len(h.leases[0])+len(h.leases[1]) == 2
+		return bothServed || h.observer.LLen(context.Background(), "{"+prefix+h.key+"}:q").Val() == 1
 	})
 }
 
