@@ -21,7 +21,7 @@ import (
 // machine.
 func newLocker(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Locker {
 	t.Helper()
-	opts = append([]core.Option{core.WithCommandTimeout(4 * time.Second)}, opts...)
+	opts = append([]core.Option{core.WithCommandTimeout(10 * time.Second)}, opts...)
 	locks, err := core.New(rdb, opts...)
 	noError(t, err)
 	t.Cleanup(func() {
@@ -107,7 +107,7 @@ func errorOf[T any](_ T, err error) error { return err }
 // newEmbedded returns a client of an embedded Redis.
 func newEmbedded(tb testing.TB) *redis.Client {
 	tb.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(tb).Addr()})
+	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(tb).Addr(), ReadTimeout: 10 * time.Second})
 	tb.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
