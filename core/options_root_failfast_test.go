@@ -153,7 +153,7 @@ func TestErrorsNameABusyPool(t *testing.T) {
 	}{
 		"no connection before the command timeout": {func(o *redis.Options) { o.PoolTimeout = time.Minute }, inUse},
 		"the caller sends its own commands":        {deadlines, inUse},
-		"no connection before the pool's timeout":  {func(o *redis.Options) { o.PoolTimeout = 10 * time.Millisecond }, "connection pool timeout"},
+		"no connection before the pool's timeout":  {func(o *redis.Options) { o.PoolTimeout = 200 * time.Millisecond }, "connection pool timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +176,7 @@ func testErrorsNameABusyPoolInCluster(t *testing.T, cluster *redistest.Cluster) 
 // Check says what to do.
 func wantBusyPool(t *testing.T, rdb redis.UniversalClient, server *redis.Client, want string) {
 	t.Helper()
-	locks, events := observed(t, rdb, core.WithCommandTimeout(500*time.Millisecond))
+	locks, events := observed(t, rdb, core.WithCommandTimeout(time.Second))
 	release(t, lock(t, locks, "k")) // then the next caller may send its own commands
 	for range 2 {
 		conn := server.Conn()
