@@ -28,9 +28,8 @@ type traffic struct {
 // requestWait is how long requests wait for a lock.
 const requestWait = 500 * time.Millisecond
 
-// trafficPause returns how long a client waits between two requests. In the fast tier other
-// packages need the processors.
-func trafficPause() time.Duration { return time.Duration(suite.Size(20, 8)) * time.Millisecond }
+// trafficPause is how long a client waits between two requests: other packages need the processors.
+const trafficPause = 20 * time.Millisecond
 
 func (r *traffic) start() {
 	r.stop = make(chan struct{})
@@ -77,7 +76,7 @@ func (r *traffic) sendRepeatedly(s *service, n int, key string, where string) {
 			return
 		case <-r.ctx.Done():
 			return
-		case <-time.After(trafficPause()):
+		case <-time.After(trafficPause):
 		}
 	}
 }
