@@ -39,7 +39,7 @@ func must[T any](result T, err error) func(testing.TB) T {
 // newLocker returns a Locker, as another process has one, that is closed at the end of the test.
 func newLocker(t testing.TB, rdb redis.UniversalClient, opts ...core.Option) *core.Locker {
 	t.Helper()
-	locks := must(core.New(rdb, append([]core.Option{core.WithLogger(nil), core.WithCommandTimeout(time.Second)}, opts...)...))(t)
+	locks := must(core.New(rdb, append([]core.Option{core.WithLogger(nil), core.WithCommandTimeout(4 * time.Second)}, opts...)...))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond) // leases may be left
 		defer cancel()

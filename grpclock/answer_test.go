@@ -12,6 +12,7 @@ import (
 	"github.com/reqlock/reqlock/core"
 	pb "github.com/reqlock/reqlock/examples/bankpb"
 	"github.com/reqlock/reqlock/grpclock"
+	"github.com/reqlock/reqlock/internal/testkit/adaptertest"
 	"github.com/reqlock/reqlock/internal/testkit/redistest"
 )
 
@@ -19,7 +20,7 @@ import (
 // Named.
 func TestEndpointKeyOfNamedJoin(t *testing.T) {
 	t.Parallel()
-	locks := core.Must(core.New(redistest.Start(t).Client(t)))
+	locks := core.Must(core.New(redistest.Start(t).Client(t), adaptertest.LongCommands()...))
 	t.Cleanup(func() { _ = locks.Close(context.Background()) })
 	const user, clientKey = "ada", "8e03978e-40d5-43e8"
 	once := grpclock.IdempotentUnaryServerInterceptor(locks,

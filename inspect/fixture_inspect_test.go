@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 // newLocker returns a Locker, as another process has one, that is closed at the end of the test.
 func newLocker(t testing.TB, rdb redis.UniversalClient, opts ...core.Option) *core.Locker {
 	t.Helper()
-	locks, err := core.New(rdb, append([]core.Option{core.WithLogger(nil), core.WithCommandTimeout(2 * time.Second)}, opts...)...)
+	locks, err := core.New(rdb, append([]core.Option{core.WithLogger(nil), core.WithCommandTimeout(4 * time.Second)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

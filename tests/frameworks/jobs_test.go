@@ -23,7 +23,7 @@ import (
 func TestAsynq(t *testing.T) {
 	t.Parallel()
 	redisServer := redistest.Reuse(t)
-	locks := core.Must(core.New(redisServer.Client(t)))
+	locks := core.Must(core.New(redisServer.Client(t), core.WithCommandTimeout(4*time.Second)))
 	defer func() { _ = locks.Close(context.Background()) }()
 	held, err := locks.TryLock(t.Context(), "account:42")
 	if err != nil {

@@ -21,10 +21,11 @@ const theKey = "account:42"
 func now() time.Duration { return time.Duration(clock.Now()) }
 
 // newLocker returns a Locker with a client of its own, as a process has it. It is closed
-// with the test.
+// with the test. Its command timeout is longer than the default, because commands are slow while
+// other tests load the machine.
 func newLocker(t *testing.T, rdb *redis.Client, opts ...core.Option) *core.Locker {
 	t.Helper()
-	locks, err := core.New(rdb, opts...)
+	locks, err := core.New(rdb, append([]core.Option{core.WithCommandTimeout(4 * time.Second)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
