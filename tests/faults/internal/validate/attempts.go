@@ -145,8 +145,8 @@ func (s *summary) isOutsideLosses(op *history.Op) bool {
 	return op.Return < s.lossAfter(op.Call, op.Key)
 }
 
-// commitTimeout is after how long a commit becomes an open commit at the earliest, if it was not
-// refused before. The caller may have left earlier.
+// commitTimeout is after how long a commit becomes an open commit at the earliest, unless the server
+// refuses it. The caller may have left earlier.
 const commitTimeout = 2 * time.Second
 
 // isOpenCommit reports whether an operation is a commit or a seal that has failed, and goes on.
@@ -158,7 +158,7 @@ func isOpenCommit(op *history.Op) bool {
 // process. The server need not have the answer yet, so the call says nothing about the record.
 func (s *summary) isOfOpenCommit(key lock, begin *history.Op) bool {
 	return slices.ContainsFunc(s.calls[key], func(commit *history.Op) bool {
-		return commit.Record == begin.Record && mayBeOpen(commit, begin)
+		return commit.Record == begin.Record && s.mayBeOpen(commit, begin)
 	})
 }
 
@@ -166,14 +166,17 @@ func (s *summary) isOfOpenCommit(key lock, begin *history.Op) bool {
 // commit of the same key.
 func (s *summary) isBesideOpenCommit(begin *history.Op) bool {
 	return begin.Kind == history.Begin && slices.ContainsFunc(s.calls[lockOf(begin)], func(commit *history.Op) bool {
-		return mayBeOpen(commit, begin)
+		return s.mayBeOpen(commit, begin)
 	})
 }
 
 // mayBeOpen reports whether a commit may be an open commit of the process of a Begin.
-func mayBeOpen(commit, begin *history.Op) bool {
-	return commit.Process == begin.Process && commit.Call <= begin.Return &&
-		(isOpenCommit(commit) || commit.Outcome == history.Deadline && begin.Return-commit.Call >= commitTimeout.Nanoseconds())
+func (s *summary) mayBeOpen(commit, begin *history.Op) bool {
+	if commit.Process != begin.Process || commit.Call > begin.Return {
+		return false
+	}
+	isLate := begin.Return-commit.Call >= commitTimeout.Nanoseconds()
+	return isOpenCommit(commit) || commit.Outcome == history.Deadline && (isLate || s.isDisrupted(commit.Call, begin.Return, isDeliberate))
 }
 
 // besideOpenCommits finds attempts that began in a process with an open commit of the same

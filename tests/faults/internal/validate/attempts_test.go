@@ -16,6 +16,10 @@ func TestAttempts(t *testing.T) {
 		{"the answer of a dead process, replayed, and then not", "kill 1 12; kill 2 630; begin 1 p 1-2 =a rerun; commit a 10- none answer:x; " +
 			"begin 2 p 23-25 replayed answer:x; begin 2 p 600-625 =b n:2 rerun", "attempts"},
 		{"an answer that was refused, replayed", "disrupt 1-100; begin 1 p 1-2 =a; commit a 10-20 lost answer:x; begin 2 p 23-25 replayed answer:x", "attempts"},
+		{"an answer that goes on because it was refused, replayed in its process", "disrupt 5-500; begin 1 p 1-2 =a; commit a 10-11 deadline answer:x; " +
+			"begin 1 p 300-301 replayed answer:x; begin 2 p 600-601 interrupted", ""},
+		{"an answer that was not refused, replayed in its process, and then not", "begin 1 p 1-2 =a; commit a 10-11 deadline answer:x; " +
+			"begin 1 p 300-301 replayed answer:x; begin 2 p 600-601 interrupted", "attempts"},
 		{"run before an abort", "begin 1 p 1-2 =a valid:4; begin 2 p 3-9 =b; abort a 10-20; commit b 30-40 answer:y", "attempts"},
 		{"interrupted, and run again as the first", "begin 1 p 1-2 =a rerun; release a 10-11; begin 2 p 20-21 =b rerun; commit b 30-31 answer:x", "attempts"},
 		{"refused before it can have died", "begin 1 p 1-2 =a; begin 2 p 20-30 interrupted; commit a 40-41 answer:y", "attempts errors"},
