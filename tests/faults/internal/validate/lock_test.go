@@ -23,6 +23,7 @@ func TestGrantsThatNoServerCanGive(t *testing.T) {
 
 func TestRefusalsThatNoServerCanGive(t *testing.T) {
 	runCases(t, "", []testCase{
+		{"while the clients connect", "run begun:50; lock 1 k 1-3 =a; release a 4-5; try 2 k 20-22 busy", ""},
 		{"after a stale lease that ended long ago", "lose 100-200; lock 1 k 101-103 =a #10; release a 300-301; try 2 k 4000-4001 busy", "linearizability"},
 		{"a free key that was never held", "try 2 k 4000-4001 busy", "linearizability"},
 		{"a key that was freed long ago", "lock 1 k 1-3 =a #10; release a 30-31; try 2 k 4000-4001 busy", "linearizability"},
