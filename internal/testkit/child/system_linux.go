@@ -29,17 +29,3 @@ func (p *Process) awaitPaused() error {
 	}
 	return fmt.Errorf("the process runs %v after SIGSTOP", pauseTimeout)
 }
-
-// Delayed returns for how long the processors have been busy with others while the first thread of
-// the process was ready to run; 0 if that is not known.
-func (p *Process) Delayed() time.Duration {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", p.Pid()))
-	if err != nil {
-		return 0
-	}
-	var ran, delayed int64 // ns
-	if _, err := fmt.Sscan(string(stat), &ran, &delayed); err != nil {
-		return 0
-	}
-	return time.Duration(delayed)
-}

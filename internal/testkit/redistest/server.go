@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -104,17 +103,6 @@ func (s *Server) Addr() string {
 func (s *Server) Client(tb testing.TB, configure ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
 	return newClient(tb, redis.Options{Addr: s.Addr(), Password: s.password()}, s.administrator(), configure)
-}
-
-// Delayed returns for how long the machine has kept the process of the server waiting for a processor,
-// on Linux. It is 0 while the server does not run.
-func (s *Server) Delayed() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proc == nil {
-		return 0
-	}
-	return s.proc.Delayed()
 }
 
 // Pause stops the process of the server: its connections stay open, the system still accepts

@@ -57,7 +57,7 @@ func runFault(ctx context.Context, r Run) *Report {
 func (r *Report) run(tb testing.TB) {
 	r.keepServerLogs(tb)
 	g := startServers(tb, r.Run.On, r.Run.Fault.Args)
-	stop := watchStalls(g.data())
+	stop := watchStalls()
 	defer stop()
 
 	var declared disruptions
@@ -176,17 +176,13 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// watchStalls watches this process, which also runs the network, and those of the servers until
-// stop is called. Stop returns the stalls.
-func watchStalls(servers []*redistest.Server) (stop func() []history.Disruption) {
+// watchStalls watches this process, which also runs the network, until stop is called. Stop
+// returns the stalls.
+func watchStalls() (stop func() []history.Disruption) {
 	var seen []history.Disruption
-	var delays []func() time.Duration
-	for _, server := range servers {
-		delays = append(delays, server.Delayed)
-	}
 	end := watchdog.Watch(stallTime, func(from, to int64) {
 		seen = append(seen, history.Disruption{Name: validate.Stalled + " machine", From: from, To: to})
-	}, delays...)
+	})
 	return func() []history.Disruption {
 		end()
 		return seen

@@ -170,13 +170,15 @@ func (s *summary) isBesideOpenCommit(begin *history.Op) bool {
 	})
 }
 
-// mayBeOpen reports whether a commit may be an open commit of the process of a Begin.
+// mayBeOpen reports whether an operation may be an open commit of the process of a Begin. If its caller
+// left, the commit is open after commitTimeout, or since the server refused it during a disruption.
 func (s *summary) mayBeOpen(commit, begin *history.Op) bool {
-	if commit.Process != begin.Process || commit.Call > begin.Return {
+	if commit.Process != begin.Process || commit.Call > begin.Return || commit.Kind != history.Commit && commit.Kind != history.Seal {
 		return false
 	}
 	isLate := begin.Return-commit.Call >= commitTimeout.Nanoseconds()
-	return isOpenCommit(commit) || commit.Outcome == history.Deadline && (isLate || s.isDisrupted(commit.Call, begin.Return, isDeliberate))
+	mayBeRefused := s.isDisrupted(commit.Call, min(begin.Return, commit.Return+2*s.CommandTimeout), isDeliberate)
+	return isOpenCommit(commit) || commit.Outcome == history.Deadline && (isLate || mayBeRefused)
 }
 
 // besideOpenCommits finds attempts that began in a process with an open commit of the same

@@ -18,7 +18,7 @@ func TestAttempts(t *testing.T) {
 		{"an answer that was refused, replayed", "disrupt 1-100; begin 1 p 1-2 =a; commit a 10-20 lost answer:x; begin 2 p 23-25 replayed answer:x", "attempts"},
 		{"an answer that goes on because it was refused, replayed in its process", "disrupt 5-500; begin 1 p 1-2 =a; commit a 10-11 deadline answer:x; " +
 			"begin 1 p 300-301 replayed answer:x; begin 2 p 600-601 interrupted", ""},
-		{"an answer that was not refused, replayed in its process, and then not", "begin 1 p 1-2 =a; commit a 10-11 deadline answer:x; " +
+		{"an answer that was not refused in time, replayed in its process, and then not", "disrupt 262-500; begin 1 p 1-2 =a; commit a 10-11 deadline answer:x; " +
 			"begin 1 p 300-301 replayed answer:x; begin 2 p 600-601 interrupted", "attempts"},
 		{"run before an abort", "begin 1 p 1-2 =a valid:4; begin 2 p 3-9 =b; abort a 10-20; commit b 30-40 answer:y", "attempts"},
 		{"interrupted, and run again as the first", "begin 1 p 1-2 =a rerun; release a 10-11; begin 2 p 20-21 =b rerun; commit b 30-31 answer:x", "attempts"},

@@ -119,9 +119,10 @@ const headGrace = 1500 * time.Millisecond
 // held the key until its TTL, or had it assigned; a waiter in the same process, which goes
 // first; for a shared lease, any waiter, since a Try does not pass the head of the queue; a
 // waiter to which a shared lease was assigned, and that has not confirmed it; a place in the
-// queue that no caller needs any more; a stale lease; a command that the network delivered late, as those of clients
-// that connect before the beginning; or, on a quorum, concurrent calls that split the votes. A call that was granted the key explains a refusal only while it
-// holds the key, which the model checks.
+// queue that no caller needs any more; a stale lease; a command that the network delivered
+// late, as those of clients that connect before the beginning; or, on a quorum, concurrent
+// calls that split the votes. A call that was granted the key explains a refusal only while
+// it holds the key, which the model checks.
 func (s *summary) isRefusalPossible(key lock, call int) bool {
 	op := s.calls[key][call]
 	since := op.Call - s.Claim - s.TTL

@@ -7,6 +7,8 @@ func TestFailuresNeedACause(t *testing.T) {
 		{"the end of a wait without end", "lock 1 k 5000-5100 wait_timeout", "errors"},
 		{"unavailable beside an open commit of another process", "disrupt 1000-2000; begin 1 pay 500-600 =a; commit a 1100-1900 unavailable answer:answer; " +
 			"begin 2 pay 5000-5100 unavailable", "errors"},
+		{"unavailable after an abort that may have been refused", "disrupt 1000-1200; begin 1 pay 500-600 =a; abort a 1100-1101 deadline; " +
+			"begin 1 pay 5000-5100 unavailable", "errors"},
 		{"failed", "lock 1 k 5000-5100 failed", "errors"},
 		{"failed during a disruption", "disrupt 5000-5100; lock 1 k 5000-5100 failed", "errors"},
 		{"unavailable", "lock 1 k 5000-5100 unavailable", "errors"},

@@ -15,18 +15,14 @@ const interval = 10 * time.Millisecond
 // Watch watches this process until stop is called. Stop returns when the watch has ended.
 // If the time between two readings of the clock exceeds the interval by more than the
 // tolerance, it is a stall: Watch calls report with its bounds, always on the same other
-// goroutine. So it is if a function of others, which returns for how long the machine has delayed
-// another process until now, returns more than the tolerance above the last time.
-func Watch(tolerance time.Duration, report func(from, to int64), others ...func() time.Duration) (stop func()) {
+// goroutine.
+func Watch(tolerance time.Duration, report func(from, to int64)) (stop func()) {
 	end := make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
-		last, delays := clock.Now(), make([]time.Duration, len(others))
-		for i, delayed := range others {
-			delays[i] = delayed()
-		}
+		last := clock.Now()
 		for {
 			select {
 			case <-end:
@@ -36,13 +32,6 @@ func Watch(tolerance time.Duration, report func(from, to int64), others ...func(
 			now := clock.Now()
 			if isStall(last, now, tolerance) {
 				report(last, now)
-			}
-			for i, delayed := range others {
-				total := delayed()
-				if delay := total - delays[i]; delay > tolerance {
-					report(min(last, now-delay.Nanoseconds()), now)
-				}
-				delays[i] = total
 			}
 			last = now
 		}
