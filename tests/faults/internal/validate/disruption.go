@@ -95,6 +95,18 @@ func (s *summary) hasLagged(op *history.Op) bool {
 	})
 }
 
+// isSlowForAll reports whether, during a call, a command of another process took at least half of the
+// command timeout, and was sent twice: so the machine was too slow for the server or the network, which
+// nothing else shows. A fault of the lock itself makes calls fail although those of other processes are
+// fast.
+func (s *summary) isSlowForAll(op *history.Op) bool {
+	return slices.ContainsFunc(s.Ops, func(other history.Op) bool {
+		isCommand := other.Outcome == history.Done && (other.Kind == history.Release || other.Kind == history.Extend)
+		return isCommand && other.Process != op.Process && other.Call <= op.Return && other.Return >= op.Call &&
+			other.Return-other.Call >= s.CommandTimeout/2
+	})
+}
+
 // mayBeAffected reports whether a call of a process may be affected by anything.
 func (s *summary) mayBeAffected(process int, from, to int64) bool {
 	return s.mayBeDisrupted(process, from, to) || s.mayBeSlow(from, to)

@@ -9,6 +9,10 @@ func TestFailuresNeedACause(t *testing.T) {
 			"begin 2 pay 5000-5100 unavailable", "errors"},
 		{"unavailable after an abort that may have been refused", "disrupt 1000-1200; begin 1 pay 500-600 =a; abort a 1100-1101 deadline; " +
 			"begin 1 pay 5000-5100 unavailable", "errors"},
+		{"unavailable while a command of another process was slow", "lock 2 j 4990-4991 =a; release a 5000-5063; lock 1 k 5050-5150 unavailable", ""},
+		{"unavailable while one was fast", "lock 2 j 4990-4991 =a; release a 5000-5061; lock 1 k 5050-5150 unavailable", "errors"},
+		{"unavailable after one was slow", "lock 2 j 4990-4991 =a; release a 5000-5063; lock 1 k 5064-5164 unavailable", "errors"},
+		{"unavailable while one of its process was slow", "lock 1 j 4990-4991 =a; release a 5000-5063; lock 1 k 5050-5150 unavailable", "errors"},
 		{"failed", "lock 1 k 5000-5100 failed", "errors"},
 		{"failed during a disruption", "disrupt 5000-5100; lock 1 k 5000-5100 failed", "errors"},
 		{"unavailable", "lock 1 k 5000-5100 unavailable", "errors"},
