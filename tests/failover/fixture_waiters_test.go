@@ -86,7 +86,6 @@ type handOffs struct {
 	processes  [2]*process
 	leases     [2]chan *core.Lease // of each process, when it is granted
 	turns      int
-	repaired   int       // the number of the first turn after the repair
 	subscribed time.Time // since when both processes are subscribed
 }
 
@@ -95,7 +94,6 @@ type handOffs struct {
 const settleTime = 4 * time.Second
 
 func (h *handOffs) start() {
-	h.repaired = -1
 	h.key = h.keysAt(h.master, h.name+"-handoff", 1)[0]
 	h.observer = h.client(h.t, 0, nil)
 	for i := range h.processes {
@@ -123,12 +121,13 @@ func (h *handOffs) wait(n int) {
 }
 
 // awaitQueue returns when one process is in the queue. If Redis has lost the queue, the
-// waiter restores it at its next check. In the first hand-off after the repair, both processes may have been
-// served, so that neither waits: a lease that the old master granted before it learned of the new one is
-// lost.
+// waiter restores it at its next check. In the first hand-off after the repair, both processes
+// may have been served, so that neither waits: a lease that the old master granted before it
+// learned of the new one is lost.
 func (h *handOffs) awaitQueue() {
 	suite.Eventually(h.t, "one of two processes is in the queue", func() bool {
-		bothServed := h.turns == h.repaired && len(h.leases[0])+len(h.leases[1]) == 2
+		isFirst := h.turns == 2 // start has made one
+		bothServed := isFirst && len(h.leases[0])+len(h.leases[1]) == 2
 		return bothServed || h.observer.LLen(context.Background(), "{"+prefix+h.key+"}:q").Val() == 1
 	})
 }
@@ -168,7 +167,6 @@ func (h *handOffs) finish() {
 		before[i] = p.count(handed, h.key)
 	}
 	first := h.turns
-	h.repaired = first + 1
 	suite.Eventually(h.t, "each of two processes was notified by the other", func() bool {
 		h.handOff()
 		bothNotified := h.processes[0].count(handed, h.key) > before[0] && h.processes[1].count(handed, h.key) > before[1]

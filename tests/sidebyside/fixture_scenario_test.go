@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
@@ -88,6 +89,12 @@ type scenario struct {
 	now           *subprocess.Process // that of this tree
 	seen          []string            // answers and events, with whether they are of the first
 	keepsForm     bool                // records stay as a process has written them
+}
+
+// newLocker returns a Locker of the test itself. Its command timeout is longer than the default,
+// because commands are slow while other tests load the machine.
+func (s *scenario) newLocker(opts ...core.Option) *core.Locker {
+	return core.Must(core.New(s.rdb, append(opts, core.WithCommandTimeout(4*time.Second))...))
 }
 
 // An answer is a status with its code or "replayed", and the rest without what marks a replay.

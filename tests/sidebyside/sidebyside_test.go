@@ -126,7 +126,7 @@ var newCases = map[string]func(s *scenario){
 // behindTickets is the case of waiters behind a lease that this tree hands over: by a ticket that is accepted, and by one that is
 // not.
 func behindTickets(s *scenario) {
-	locks := core.Must(core.New(s.rdb, core.WithFencing(true), core.WithCommandTimeout(4*time.Second)))
+	locks := s.newLocker(core.WithFencing(true))
 	r, _ := http.NewRequestWithContext(s.Context(), http.MethodPost, "/wait", http.NoBody)
 	r.Header.Set("X-Account", s.account)
 	key, err := account.Read(r)
@@ -195,7 +195,7 @@ func (s *scenario) wantFirst(path string, by *subprocess.Process) {
 	}
 	s.turn(s.now)
 	key, err := core.EndpointKey(method, route, s.account, "k")
-	locks := core.Must(core.New(s.rdb, core.WithCommandTimeout(4*time.Second)))
+	locks := s.newLocker()
 	record, err2 := locks.ReadRecord(s.Context(), key)
 	if err := errors.Join(err, err2, locks.Close(s.Context())); err != nil || record.First != want {
 		s.Errorf("record %+v, %v; want the reference %q", record, err, want)
@@ -209,7 +209,7 @@ func unknown(s *scenario, resolution core.Resolution, want string) {
 	s.send(s.second, "/pay", "unknown", "409 outcome_unknown")
 	s.wantFirst("/pay", s.first)
 	key, err := core.EndpointKey(http.MethodPost, "POST /pay", s.account, "k")
-	locks := core.Must(core.New(s.rdb, core.WithCommandTimeout(4*time.Second)))
+	locks := s.newLocker()
 	record, err2 := locks.ReadRecord(s.Context(), key)
 	if err := errors.Join(err, err2); err != nil || record.State != core.StateUnknown {
 		s.Fatalf("record %+v, %v", record, err)

@@ -69,7 +69,8 @@ func (s *summary) unexplainedOutcome(op *history.Op) string {
 // take long.
 func (s *summary) unexplainedFailure(op *history.Op) string {
 	isHarmful := func(t history.Disruption) bool { return !isHarmless(t, op) }
-	if op.Call < s.Begun || s.mayBeDisruptedBy(op.Process, op.Call, op.Return, isHarmful) || s.mayBeSlow(op.Call, op.Return) || s.hasLagged(op) || s.isSlowForAll(op) {
+	if op.Call < s.Begun || s.mayBeDisruptedBy(op.Process, op.Call, op.Return, isHarmful) ||
+		s.mayBeSlow(op.Call, op.Return) || s.hasLagged(op) || s.isSlowForAll(op) {
 		return ""
 	}
 	return "although nothing was disrupted"
