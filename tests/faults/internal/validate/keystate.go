@@ -15,6 +15,7 @@ type keyState struct {
 	// phase is set if the last fencing number is that of shared leases. All shared leases
 	// that overlap have one number.
 	phase bool
+	done  int // the steps of leases with fencing numbers
 	now   int64
 }
 
@@ -43,7 +44,7 @@ func keyModel() porcupine.Model {
 
 // equals reports whether two states are the same.
 func (k keyState) equals(other keyState) bool {
-	return k.fence == other.fence && k.phase == other.phase && k.now == other.now && slices.Equal(k.out, other.out)
+	return k.fence == other.fence && k.phase == other.phase && k.done == other.done && k.now == other.now && slices.Equal(k.out, other.out)
 }
 
 // String describes the state in a picture.
@@ -89,6 +90,9 @@ func (k keyState) step(next *step) (bool, any) {
 			return false, nil
 		}
 	}
+	if next.fence != 0 {
+		k.done++
+	}
 	return k.now <= next.op.Return, k
 }
 
@@ -116,6 +120,9 @@ func (k *keyState) grant(next *step) bool {
 			return false
 		}
 		if next.fence > k.fence {
+			if k.done < next.before {
+				return false
+			}
 			must = len(k.out) // a new number begins a new phase
 		}
 		k.fence, k.phase = next.fence, next.op.IsShared()

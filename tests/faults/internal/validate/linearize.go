@@ -37,8 +37,10 @@ type step struct {
 	earlier int64
 	kind    stepKind
 	lease   string
-	fence   int64
+	fence   int64 // of the lease
 	free    int64 // see lease.freeFrom
+	// before is, in a grant, the number of steps of leases with lower fencing numbers.
+	before int
 	// episode is that of the lease. In a grant, handedOff is set if an earlier lease of the
 	// episode was handed off to it; in an end, handsOff is set if a later lease follows.
 	episode             string

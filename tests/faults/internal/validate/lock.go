@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ import (
 //     granted it earlier, and the command only confirmed it: see step.earlier.
 //   - A stale lease is omitted, and the key is free from the loss on. Later fencing numbers
 //     must still be higher.
+//   - A higher fencing number ends all leases with lower ones. So it is not granted before all
+//     steps of those leases: otherwise the search would find only later that one is left over,
+//     and try each order of the steps between them.
 //
 // So each operation ends when its call returned, and the search is fast.
 func lockHistories(s *summary) (found []Violation) {
@@ -67,13 +71,13 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 		}
 		ends[grant.episode] = nil
 		if l.isEnded() && !l.isKept() {
-			end := &step{op: l.end, kind: ending, lease: l.name}
+			end := &step{op: l.end, kind: ending, lease: l.name, fence: l.grant.Fence}
 			steps = append(steps, end)
 			ends[grant.episode] = end
 		}
 		for _, extend := range l.extends {
 			if extend.Outcome == history.Done && extend.Return < l.freeFrom() && (l.end == nil || extend.Return < l.end.Call) {
-				steps = append(steps, &step{op: extend, kind: holding, lease: l.name})
+				steps = append(steps, &step{op: extend, kind: holding, lease: l.name, fence: l.grant.Fence})
 			}
 		}
 	}
@@ -82,7 +86,21 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 			steps = append(steps, &step{op: op, kind: refusing})
 		}
 	}
+	countBefore(steps)
 	return steps
+}
+
+// countBefore sets the number of the steps before each grant with a fencing number.
+func countBefore(steps []*step) {
+	sorted := slices.SortedStableFunc(slices.Values(steps), func(a, b *step) int { return cmp.Compare(a.fence, b.fence) })
+	first, _ := slices.BinarySearchFunc(sorted, 1, func(one *step, fence int64) int { return cmp.Compare(one.fence, fence) })
+	sorted = sorted[first:]
+	for i, one := range sorted {
+		one.before = i
+		if i > 0 && one.fence == sorted[i-1].fence {
+			one.before = sorted[i-1].before
+		}
+	}
 }
 
 // mayBeGrantedFrom returns the earliest time at which the server may have granted a shared lease
