@@ -86,23 +86,27 @@ func (s *summary) mayBeSlow(from, to int64) bool {
 	return s.overloaded || s.isDisrupted(from-s.CommandTimeout, after(to, s.CommandTimeout), isStall)
 }
 
-// hasLagged reports whether the machine did not run the process of a call during the last
-// two commands of the call, or shortly before them.
-func (s *summary) hasLagged(op *history.Op) bool {
-	from := max(op.Call, op.Return-2*s.CommandTimeout) - s.CommandTimeout
+// lastCommands returns when the last two commands of a call began, at the earliest.
+func (s *summary) lastCommands(op *history.Op) int64 {
+	return max(op.Call, op.Return-2*s.CommandTimeout)
+}
+
+// hasLagged reports whether the machine did not run a process between two times, or shortly
+// before them.
+func (s *summary) hasLagged(process int, from, to int64) bool {
 	return slices.ContainsFunc(s.Lags, func(lag history.Lag) bool {
-		return lag.Process == op.Process && lag.From <= op.Return && lag.To >= from
+		return lag.Process == process && lag.From <= to && lag.To >= from-s.CommandTimeout
 	})
 }
 
-// isSlowForAll reports whether, during a call, a command of another process took at least half of the
-// command timeout, and was sent twice: so the machine was too slow for the server or the network, which
-// nothing else shows. A fault of the lock itself makes calls fail although those of other processes are
-// fast.
-func (s *summary) isSlowForAll(op *history.Op) bool {
+// isSlowForAll reports whether, between two times, a command of another process took at least half of
+// the command timeout, and was sent twice: so the machine was too slow for the server or the network,
+// which nothing else shows. A fault of the lock itself makes calls fail although those of other
+// processes are fast.
+func (s *summary) isSlowForAll(process int, from, to int64) bool {
 	return slices.ContainsFunc(s.Ops, func(other history.Op) bool {
 		isCommand := other.Outcome == history.Done && (other.Kind == history.Release || other.Kind == history.Extend)
-		return isCommand && other.Process != op.Process && other.Call <= op.Return && other.Return >= op.Call &&
+		return isCommand && other.Process != process && other.Call <= to && other.Return >= from &&
 			other.Return-other.Call >= s.CommandTimeout/2
 	})
 }

@@ -35,7 +35,7 @@ func (s *summary) handOffTime() int64 { return s.CommandTimeout + int64(scheduli
 
 // mayBeServedLate reports whether anything was disrupted or slow while a call waited.
 func (s *summary) mayBeServedLate(op *history.Op) bool {
-	return s.isOverloadedOrDisrupted(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op)
+	return s.isOverloadedOrDisrupted(op.Process, op.Call, op.Return) || s.mayBeAffected(op.Process, op.Call, op.Return) || s.hasLagged(op.Process, s.lastCommands(op), op.Return)
 }
 
 // An occupancy is a call that waits, or a lease that may be out, between two times.

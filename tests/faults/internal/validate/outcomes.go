@@ -70,7 +70,7 @@ func (s *summary) unexplainedOutcome(op *history.Op) string {
 func (s *summary) unexplainedFailure(op *history.Op) string {
 	isHarmful := func(t history.Disruption) bool { return !isHarmless(t, op) }
 	if op.Call < s.Begun || s.mayBeDisruptedBy(op.Process, op.Call, op.Return, isHarmful) ||
-		s.mayBeSlow(op.Call, op.Return) || s.hasLagged(op) || s.isSlowForAll(op) {
+		s.mayBeSlow(op.Call, op.Return) || s.hasLagged(op.Process, s.lastCommands(op), op.Return) || s.isSlowForAll(op.Process, op.Call, op.Return) {
 		return ""
 	}
 	return "although nothing was disrupted"
@@ -94,8 +94,8 @@ func (s *summary) unexplainedLoss(op *history.Op) string {
 		return "although it was valid for longer, and nothing was disrupted"
 	case l.grant.Unrenewed:
 		return ""
-	case s.mayBeSlow(l.grant.Call, at):
-		return ""
+	case l.grant.Call < s.Begun, s.mayBeSlow(l.grant.Call, at), s.hasLagged(op.Process, l.grant.Call, at), s.isSlowForAll(op.Process, l.grant.Call, at):
+		return "" // as an unexplainedFailure of its renewals
 	}
 	return "although nothing was disrupted since it was requested"
 }

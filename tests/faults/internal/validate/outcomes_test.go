@@ -64,6 +64,12 @@ func TestLossesNeedACause(t *testing.T) {
 		{"early, on a machine that is too slow", "disrupt 10000-16000 stalled; lock 1 k 1000-1001 =a #1; ended a 1100 lost", "errors"},
 		{"early, which is not renewed", "lock 1 k 1000-1001 =a #1 unrenewed; ended a 1100 lost", "errors"},
 		{"at once", "lock 1 k 1000-1001 =a #1; ended a 1002 lost", "errors"},
+		{"early, when its process had lagged", "lag 1 1010-1090; lock 1 k 1000-1001 =a #1; ended a 1100 lost", "errors"},
+		{"at its end, when its process had lagged", "lag 1 1100-1200; lock 1 k 1000-1001 =a #1; ended a 1500 lost", ""},
+		{"at its end, which was granted while the clients connected", "run begun:1002; lock 1 k 1000-1001 =a #1; ended a 1500 lost", ""},
+		{"early, which was granted while the clients connected", "run begun:1002; lock 1 k 1000-1001 =a #1; ended a 1100 lost", "errors"},
+		{"at its end, when another had lagged", "lag 2 1100-1200; lock 1 k 1000-1001 =a #1; ended a 1500 lost", "errors"},
+		{"at its end, after a slow command of another process", "lock 2 j 1005-1006 =b #1; release b 1100-1163; lock 1 k 1000-1001 =a #1; ended a 1500 lost", ""},
 	})
 }
 
