@@ -79,9 +79,11 @@ func subsets(n int) (sets [][]int) {
 	return sets
 }
 
+// pairs returns each pair of faults, in one order.
 func pairs() (pairs [][2]fault) {
-	for _, f := range faults() {
-		for _, g := range faults() {
+	all := faults()
+	for i, f := range all {
+		for _, g := range all[i:] {
 			pairs = append(pairs, [2]fault{f, g})
 		}
 	}
@@ -96,8 +98,10 @@ func minorities() []row {
 		}
 	}
 	for _, set := range subsets(2) {
-		for _, p := range pairs() {
-			rows = append(rows, row{{set[0], p[0]}, {set[1], p[1]}})
+		for _, f := range faults() {
+			for _, g := range faults() {
+				rows = append(rows, row{{set[0], f}, {set[1], g}})
+			}
 		}
 	}
 	return rows

@@ -31,7 +31,7 @@ const (
 	// minWorkTime is the least time for which the clients work until the system has
 	// recovered, and recoveredTime is how long they work after that. Then they must end
 	// within finishTime.
-	minWorkTime   = 3 * time.Second
+	minWorkTime   = 2 * time.Second
 	recoveredTime = time.Second
 	finishTime    = 15 * time.Second
 	// oneProcessClients is the number of clients if there is only one process.
