@@ -3,7 +3,7 @@
 .PHONY: help test full race stress lint fuzz bench faults models generate docs count ci
 .DEFAULT_GOAL := help
 
-# go.work is for editors. Here each module is built as its users build it.
+# go.work is for editors and the linters of CI. Here each module is built as its users build it.
 export GOWORK = off
 
 # in_modules runs a command in the folder of each module, two at a time, because most tests wait. It goes on to the end, and fails

@@ -118,6 +118,9 @@ func someMinorities() []row {
 	sets := subsets(2)
 	first = rand.IntN(len(sets))
 	for i, p := range pairs() {
+		if rand.IntN(2) == 1 {
+			p[0], p[1] = p[1], p[0]
+		}
 		set := sets[(first+i)%len(sets)]
 		rows = append(rows, row{{set[0], p[0]}, {set[1], p[1]}})
 	}

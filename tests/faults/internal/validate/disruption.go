@@ -100,14 +100,17 @@ func (s *summary) hasLagged(process int, from, to int64) bool {
 }
 
 // isSlowForAll reports whether, between two times, a command of another process took at least half of
-// the command timeout, and was sent twice: so the machine was too slow for the server or the network,
-// which nothing else shows. A fault of the lock itself makes calls fail although those of other
-// processes are fast.
+// the command timeout, and was sent twice, although that process ran: so the machine was too slow for
+// the server or the network, which nothing else shows. A fault of the lock itself makes calls fail
+// although those of other processes are fast.
 func (s *summary) isSlowForAll(process int, from, to int64) bool {
 	return slices.ContainsFunc(s.Ops, func(other history.Op) bool {
 		isCommand := other.Outcome == history.Done && (other.Kind == history.Release || other.Kind == history.Extend)
-		return isCommand && other.Process != process && other.Call <= to && other.Return >= from &&
-			other.Return-other.Call >= s.CommandTimeout/2
+		if !isCommand || other.Process == process || other.Call > to || other.Return < from || other.Return-other.Call < s.CommandTimeout/2 {
+			return false
+		}
+		_, paused := s.pausedSince(other.Process, other.Call, other.Return)
+		return !paused && !s.hasLagged(other.Process, other.Call, other.Return)
 	})
 }
 

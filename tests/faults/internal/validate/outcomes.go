@@ -85,6 +85,7 @@ func (s *summary) unexplainedFailure(op *history.Op) string {
 func (s *summary) unexplainedLoss(op *history.Op) string {
 	l := s.byName[op.Lease]
 	at := max(op.Call, op.Return)
+	from := max(l.grant.Call, min(at, l.knownValidity)-s.TTL) // of the renewals that must have failed
 	switch {
 	case l.callerEnded, l.lossFrom <= at, s.mayBeDisrupted(op.Process, l.grant.Call, at):
 		return ""
@@ -94,7 +95,7 @@ func (s *summary) unexplainedLoss(op *history.Op) string {
 		return "although it was valid for longer, and nothing was disrupted"
 	case l.grant.Unrenewed:
 		return ""
-	case l.grant.Call < s.Begun, s.mayBeSlow(l.grant.Call, at), s.hasLagged(op.Process, l.grant.Call, at), s.isSlowForAll(op.Process, l.grant.Call, at):
+	case from < s.Begun, s.mayBeSlow(from, at), s.hasLagged(op.Process, from, at), s.isSlowForAll(op.Process, from, at):
 		return "" // as an unexplainedFailure of its renewals
 	}
 	return "although nothing was disrupted since it was requested"
