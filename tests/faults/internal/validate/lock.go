@@ -92,13 +92,12 @@ func (s *summary) lockSteps(key lock) (steps []*step) {
 
 // countBefore sets the number of the steps before each grant with a fencing number.
 func countBefore(steps []*step) {
-	sorted := slices.SortedStableFunc(slices.Values(steps), func(a, b *step) int { return cmp.Compare(a.fence, b.fence) })
-	first, _ := slices.BinarySearchFunc(sorted, 1, func(one *step, fence int64) int { return cmp.Compare(one.fence, fence) })
-	sorted = sorted[first:]
-	for i, one := range sorted {
+	fenced := slices.DeleteFunc(slices.Clone(steps), func(one *step) bool { return one.fence == 0 })
+	slices.SortFunc(fenced, func(a, b *step) int { return cmp.Compare(a.fence, b.fence) })
+	for i, one := range fenced {
 		one.before = i
-		if i > 0 && one.fence == sorted[i-1].fence {
-			one.before = sorted[i-1].before
+		if i > 0 && one.fence == fenced[i-1].fence {
+			one.before = fenced[i-1].before
 		}
 	}
 }
